@@ -1,0 +1,405 @@
+"""Row types of the software tables: frameworks, libraries, distributions, containers."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from envcheck.matrix.row import Row, row
+
+
+@row
+class CudnnSupport(Row):
+    """One row of a cuDNN support matrix; it holds from `cudnn` on until a newer row of the same CUDA major.
+
+    Attributes:
+        cudnn: first version it was read for, `9.10.2`.
+        cuda_major: `12`.
+        toolkits: CUDA minor releases, first and last of the supported range.
+        min_driver_linux: lowest Linux driver.
+        min_driver_windows: lowest Windows driver.
+        capabilities: compute capabilities named by the matrix.
+    """
+
+    table: ClassVar[str] = "cudnn"
+    section: ClassVar[str] = "support"
+    key: ClassVar[tuple[str, ...]] = ("cudnn", "cuda_major", "min_driver_linux")
+    versions: ClassVar[tuple[str, ...]] = (
+        "cudnn",
+        "cuda_major",
+        "toolkits",
+        "min_driver_linux",
+        "min_driver_windows",
+        "capabilities",
+    )
+
+    cudnn: str
+    cuda_major: str
+    toolkits: tuple[str, ...]
+    min_driver_linux: str
+    min_driver_windows: str | None = None
+    capabilities: tuple[str, ...]
+
+
+@row
+class CudnnRelease(Row):
+    """A cuDNN release as published in wheels.
+
+    Attributes:
+        cudnn: `9.10.2.21`.
+        cuda_majors: CUDA majors with a wheel.
+        libraries: shared objects that belong together; mixing them across releases fails.
+        yanked: whether the release was withdrawn.
+    """
+
+    table: ClassVar[str] = "cudnn"
+    section: ClassVar[str] = "release"
+    key: ClassVar[tuple[str, ...]] = ("cudnn",)
+    versions: ClassVar[tuple[str, ...]] = ("cudnn", "cuda_majors")
+
+    cudnn: str
+    cuda_majors: tuple[str, ...]
+    libraries: tuple[str, ...]
+    yanked: bool = False
+
+
+@row
+class NcclRelease(Row):
+    """An NCCL release.
+
+    Attributes:
+        nccl: `2.27.5`.
+        cuda_majors: CUDA majors with a wheel; empty when there is none.
+        date: day of the release tag.
+    """
+
+    table: ClassVar[str] = "nccl"
+    section: ClassVar[str] = "release"
+    key: ClassVar[tuple[str, ...]] = ("nccl",)
+    versions: ClassVar[tuple[str, ...]] = ("nccl", "cuda_majors")
+
+    nccl: str
+    cuda_majors: tuple[str, ...]
+    date: str | None = None
+
+
+@row
+class NcclTargets(Row):
+    """What an NCCL build targets by default when built with a CUDA release or a newer one.
+
+    Attributes:
+        cuda: first minor release it holds for.
+        arches: `sm_80`, and `compute_90` for PTX.
+    """
+
+    table: ClassVar[str] = "nccl"
+    section: ClassVar[str] = "target"
+    key: ClassVar[tuple[str, ...]] = ("cuda",)
+    versions: ClassVar[tuple[str, ...]] = ("cuda",)
+
+    cuda: str
+    arches: tuple[str, ...]
+
+
+@row
+class Distro(Row):
+    """A Linux distribution release.
+
+    Attributes:
+        id: as in os-release, `ubuntu`.
+        version: `24.04`, or the major number where minor releases do not matter.
+        family: whose package names apply, `ubuntu`, `debian`, `rhel`, `suse`, ...
+        manager: `apt`, `dnf`, `tdnf` or `zypper`.
+        repo: folder of NVIDIA's package repository, `ubuntu2404`.
+        in_guide: whether NVIDIA's driver guide still lists it.
+        glibc: C library.
+        kernel: kernel series at release.
+        gcc: default compiler.
+    """
+
+    table: ClassVar[str] = "distro"
+    section: ClassVar[str] = "distro"
+    key: ClassVar[tuple[str, ...]] = ("id", "version")
+    versions: ClassVar[tuple[str, ...]] = ("version", "glibc", "kernel", "gcc")
+
+    id: str
+    version: str
+    family: str
+    manager: str
+    repo: str | None = None
+    in_guide: bool | None = None
+    glibc: str | None = None
+    kernel: str | None = None
+    gcc: str | None = None
+
+
+@row
+class DistroPackage(Row):
+    """The package that serves a purpose.
+
+    Attributes:
+        family: family of distributions.
+        purpose: `driver-open`, `driver-proprietary`, `fabric-manager`, `dcgm`, `container-toolkit`, ...
+        origin: `distribution` or `nvidia`, the archive that carries it.
+        package: name; `{branch}` stands for the driver branch, `{cuda_major}` for the CUDA major.
+        versions_only: distribution releases it is limited to.
+    """
+
+    table: ClassVar[str] = "distro"
+    section: ClassVar[str] = "package"
+    key: ClassVar[tuple[str, ...]] = ("family", "purpose", "origin", "package")
+
+    family: str
+    purpose: str
+    origin: str
+    package: str
+    versions_only: tuple[str, ...] | None = None
+
+
+@row
+class CudaImage(Row):
+    """The tags of one CUDA base image release on one distribution.
+
+    Attributes:
+        cuda: full version.
+        distro: tag suffix, `ubuntu2404`.
+        flavors: tag parts such as `base`, `runtime`, `devel`, `cudnn-devel`.
+        cudnn: cuDNN inside the cuDNN flavours.
+        ended: whether the image was moved to the end-of-life list.
+    """
+
+    table: ClassVar[str] = "container"
+    section: ClassVar[str] = "image"
+    key: ClassVar[tuple[str, ...]] = ("cuda", "distro")
+    versions: ClassVar[tuple[str, ...]] = ("cuda", "cudnn")
+
+    cuda: str
+    distro: str
+    flavors: tuple[str, ...]
+    cudnn: str | None = None
+    ended: bool | None = None
+
+
+@row
+class ToolkitRelease(Row):
+    """A release of the container toolkit.
+
+    Attributes:
+        version: `1.19.1`.
+        date: day of the release tag.
+    """
+
+    table: ClassVar[str] = "container"
+    section: ClassVar[str] = "toolkit"
+    key: ClassVar[tuple[str, ...]] = ("version",)
+    versions: ClassVar[tuple[str, ...]] = ("version",)
+
+    version: str
+    date: str | None = None
+
+
+@row
+class Framework(Row):
+    """Head of a framework's table.
+
+    Attributes:
+        name: `torch`.
+        distributions: names of its Python distributions.
+        index_url: package index of one build variant; `{variant}` stands for it.
+    """
+
+    section: ClassVar[str] = "framework"
+    key: ClassVar[tuple[str, ...]] = ("name",)
+
+    name: str
+    distributions: tuple[str, ...]
+    index_url: str | None = None
+
+
+@row
+class TorchBuild(Row):
+    """One published build of torch.
+
+    Attributes:
+        version: `2.8.0`.
+        platform: `linux_x86_64` or `linux_aarch64`.
+        variant: `cu128`, or `cpu`.
+        cuda: CUDA minor release it was built with, or `cpu`.
+        index_default: whether a plain `pip install torch` gets it.
+        cudnn: cuDNN that it pins or bundles.
+        nccl: NCCL that it pins or bundles.
+        triton: its triton requirement, as an exact version or a specifier.
+        python: CPython tags, `cp312`.
+        arches: what `torch.cuda.get_arch_list()` gives, sorted.
+        glibc: lowest glibc, from the wheel's platform tag.
+        git_version: commit that `torch.version.git_version` gives.
+    """
+
+    table: ClassVar[str] = "frameworks/torch"
+    section: ClassVar[str] = "build"
+    key: ClassVar[tuple[str, ...]] = ("version", "platform", "variant")
+    versions: ClassVar[tuple[str, ...]] = ("version", "cudnn", "nccl", "glibc")
+
+    version: str
+    platform: str
+    variant: str
+    cuda: str
+    index_default: bool
+    cudnn: str | None = None
+    nccl: str | None = None
+    triton: str | None = None
+    python: tuple[str, ...] | None = None
+    arches: tuple[str, ...] | None = None
+    glibc: str | None = None
+    git_version: str | None = None
+
+
+@row
+class Companion(Row):
+    """The packages that belong to a torch release.
+
+    Attributes:
+        torch: `2.8.0`.
+        torchvision: its version.
+        torchaudio: its version.
+    """
+
+    table: ClassVar[str] = "frameworks/torch"
+    section: ClassVar[str] = "companion"
+    key: ClassVar[tuple[str, ...]] = ("torch",)
+    versions: ClassVar[tuple[str, ...]] = ("torch", "torchvision", "torchaudio")
+
+    torch: str
+    torchvision: str | None = None
+    torchaudio: str | None = None
+
+
+@row
+class TensorflowRelease(Row):
+    """A tensorflow release and what its `and-cuda` extra asks for.
+
+    Attributes:
+        version: `2.18.0`.
+        requires_python: specifier.
+        python: CPython tags of its Linux wheels.
+        platforms: `linux_x86_64`, `linux_aarch64`.
+        cuda_major: CUDA major of the extra; absent where there is no extra.
+        cudnn: cuDNN requirement of the extra, a specifier.
+        nccl: NCCL requirement of the extra, a specifier.
+        runtime: CUDA runtime requirement of the extra, a specifier.
+        keras: requirement.
+        numpy: requirement.
+    """
+
+    table: ClassVar[str] = "frameworks/tensorflow"
+    section: ClassVar[str] = "release"
+    key: ClassVar[tuple[str, ...]] = ("version",)
+    versions: ClassVar[tuple[str, ...]] = ("version",)
+
+    version: str
+    requires_python: str
+    python: tuple[str, ...]
+    platforms: tuple[str, ...]
+    cuda_major: str | None = None
+    cudnn: str | None = None
+    nccl: str | None = None
+    runtime: str | None = None
+    keras: str | None = None
+    numpy: str | None = None
+
+
+@row
+class TensorflowTested(Row):
+    """A build configuration that TensorFlow's page calls tested.
+
+    Attributes:
+        version: `2.18.0`.
+        python: range as printed, `3.9-3.12`.
+        cuda: `12.5`.
+        cudnn: `9.3`.
+    """
+
+    table: ClassVar[str] = "frameworks/tensorflow"
+    section: ClassVar[str] = "tested"
+    key: ClassVar[tuple[str, ...]] = ("version",)
+    versions: ClassVar[tuple[str, ...]] = ("version", "cuda", "cudnn")
+
+    version: str
+    python: str
+    cuda: str
+    cudnn: str
+
+
+@row
+class JaxRelease(Row):
+    """A jax release.
+
+    Attributes:
+        version: `0.7.1`.
+        requires_python: specifier.
+        jaxlib: its jaxlib requirement.
+        cuda_extra: CUDA major that the plain `cuda` extra selects.
+    """
+
+    table: ClassVar[str] = "frameworks/jax"
+    section: ClassVar[str] = "release"
+    key: ClassVar[tuple[str, ...]] = ("version",)
+    versions: ClassVar[tuple[str, ...]] = ("version",)
+
+    version: str
+    requires_python: str
+    jaxlib: str | None = None
+    cuda_extra: str | None = None
+
+
+@row
+class JaxPlugin(Row):
+    """The CUDA plugin of a jax release for one CUDA major.
+
+    Attributes:
+        version: jax version.
+        cuda_major: `12`.
+        requires: NVIDIA packages with their bounds, `nvidia-cudnn-cu12<10.0,>=9.8`.
+        python: CPython tags.
+        platforms: `linux_x86_64`, `linux_aarch64`.
+        min_driver_linux: documented lowest driver.
+        min_capability: documented lowest compute capability.
+    """
+
+    table: ClassVar[str] = "frameworks/jax"
+    section: ClassVar[str] = "plugin"
+    key: ClassVar[tuple[str, ...]] = ("version", "cuda_major")
+    versions: ClassVar[tuple[str, ...]] = ("version", "cuda_major", "min_driver_linux", "min_capability")
+
+    version: str
+    cuda_major: str
+    requires: tuple[str, ...]
+    python: tuple[str, ...]
+    platforms: tuple[str, ...]
+    min_driver_linux: str | None = None
+    min_capability: str | None = None
+
+
+@row
+class LibraryRequirement(Row):
+    """What a library asks of a framework.
+
+    Attributes:
+        library: distribution name, normalised.
+        version: its version.
+        requires_framework: distribution name of the framework.
+        specifier: accepted versions; empty means any.
+        extra: the extra that brings the requirement in; absent for a plain one.
+        requires_python: specifier.
+    """
+
+    table: ClassVar[str] = "frameworks/libraries"
+    section: ClassVar[str] = "requirement"
+    key: ClassVar[tuple[str, ...]] = ("library", "version", "requires_framework", "extra")
+    versions: ClassVar[tuple[str, ...]] = ("version",)
+
+    library: str
+    version: str
+    requires_framework: str
+    specifier: str
+    extra: str | None = None
+    requires_python: str | None = None

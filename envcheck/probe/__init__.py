@@ -1,0 +1,1 @@
+"""Reads a machine into a snapshot."""

@@ -1,0 +1,95 @@
+"""What a machine is to the probe: files to read, folders to list, paths to look at, programs to run.
+
+Everything that comes back is text or small records, so that a recorded machine is a folder of files
+and every collector works on live, recorded, container and remote machines alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, Protocol
+
+from envcheck.model.base import model
+
+
+@model
+class Command:
+    """A program to run, known to recordings by its logical name and not by its arguments.
+
+    Attributes:
+        name: logical name, unique per question: `nvidia-smi-query`, `payload:query_nvml`.
+        argv: program and arguments. The program is found on a vetted PATH, never through a shell.
+        timeout: seconds after which the whole process group is killed.
+        payload: the argv runs a payload script of envcheck in some interpreter.
+        limit_bytes: output beyond this is cut off and the program is killed.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    timeout: float = 10.0
+    payload: bool = False
+    limit_bytes: int = 8_000_000
+
+
+@model
+class Result:
+    """How a program ended.
+
+    `outcome` is `ok` when it ended by itself, with whatever `code`; `missing` when there is no such
+    program; `timeout` when it was killed; `crash` when a signal ended it (then `code` is negative).
+    `error` holds the system's words when it could not be started.
+    """
+
+    outcome: Literal["ok", "missing", "timeout", "crash"]
+    code: int | None = None
+    stdout: str = ""
+    stderr: str = ""
+    seconds: float = 0.0
+    error: str | None = None
+
+
+@model
+class Stat:
+    """What a path is. Times and owners' names are left out, so that recordings do not differ by them."""
+
+    kind: Literal["file", "directory", "link", "char", "block", "other"]
+    mode: int = 0
+    size: int = 0
+    target: str | None = None
+    """Of a link: its text."""
+    major: int | None = None
+    minor: int | None = None
+    readable: bool | None = None
+    writable: bool | None = None
+    filesystem_bytes: int | None = None
+    """Size of the file system below a directory (statvfs)."""
+
+
+class Source(Protocol):
+    """A machine that can be asked."""
+
+    @property
+    def name(self) -> str:
+        """`live`, `recorded:<folder>`, ..."""
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """Environment of the user's programs (the whole of it when live, allow-listed when recorded)."""
+
+    def read(self, path: str) -> str | None:
+        """Text of a file (undecodable bytes replaced), None when absent. Raises OSError when refused."""
+
+    def list(self, path: str) -> tuple[str, ...] | None:
+        """Sorted names in a folder, None when absent. Raises OSError when refused."""
+
+    def stat(self, path: str) -> Stat | None:
+        """What a path is, not following a last link; None when absent. Raises OSError when refused."""
+
+    def run(self, command: Command) -> Result:
+        """Run a program to its end; never raises for what the program does."""
+
+    def run_all(self, commands: tuple[Command, ...]) -> tuple[Result, ...]:
+        """Run programs side by side; results in the order asked."""
+
+    def interpreter(self) -> str:
+        """Path of the interpreter that runs envcheck's own payloads (on the machine of the source)."""

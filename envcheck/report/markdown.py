@@ -1,0 +1,113 @@
+"""The report as Markdown, ready to be pasted into an issue.
+
+Foreign text stands in code spans or is escaped, so that it neither formats, links, mentions anybody
+nor opens a tag.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from envcheck.report.components import components
+from envcheck.report.describe import status, unknown_line
+from envcheck.report.foreign import clean, one_line
+
+if TYPE_CHECKING:
+    from envcheck.model.finding import Citation, Finding, Fix, Report
+    from envcheck.report.view import View
+
+_SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
+_FIRST = re.compile(r"^([-+#>=]|\d+(?=[.)]))")
+_ENTITY = re.compile(r"[&<]")
+_LINKED = re.compile(r"(?<![A-Za-z0-9])[@#](?=\w)|(?<=\w)#(?=\d)|(?:https?:)(?=//)|(?<=www)\.")
+
+
+def render(report: Report, view: View) -> str:
+    """Render a report as GitHub-flavoured Markdown."""
+    last = status(report, view.exit_code)
+    lines = [f"**{prose(last.word)}** {prose(last.text)}", "", "| Component | |", "|---|---|"]
+    for row in components(report.snapshot, report.tables):
+        lines.append(f"| {prose(row.name)} | {prose(row.text)} |")
+    for each in report.findings:
+        lines += ["", *_finding(each)]
+    if report.unknown:
+        lines += ["", "### Could not tell", ""]
+        lines += [f"- {prose(unknown_line(each))}" for each in report.unknown]
+    if report.ask:
+        lines += ["", "### To find out"]
+        for fix in report.ask:
+            lines += ["", *_fix(fix)]
+    lines += ["", f"envcheck {prose(view.version)}, exit status {view.exit_code}"]
+    return "\n".join(lines) + "\n"
+
+
+def _finding(finding: Finding) -> list[str]:
+    lines = [
+        f"### {finding.severity}: {prose(finding.id)}",
+        "",
+        f"{prose(finding.title)} ({code(finding.subject)})",
+        "",
+    ]
+    for label, text in (
+        ("Found", finding.found),
+        ("Needed", finding.needed),
+        ("Why", finding.why),
+    ):
+        if text:
+            lines.append(f"- **{label}**: {prose(text)}")
+    for fact in finding.evidence:
+        via = f" (read from {code(fact.via)})" if fact.via else ""
+        lines.append(f"- **Evidence**: {prose(fact.label)} {code(fact.value)}{via}")
+    lines += [f"- **Source**: {_source(each)}" for each in finding.sources]
+    if finding.consequences:
+        lines.append(f"- **Leads to**: {', '.join(prose(each) for each in finding.consequences)}")
+    for at, fix in enumerate(finding.fix):
+        lines += ["", *_fix(fix, "Fix: " if at == 0 else "Or: ")]
+    return lines
+
+
+def _fix(fix: Fix, prefix: str = "") -> list[str]:
+    lines = [f"{prefix}{prose(fix.title)}"]
+    if fix.commands:
+        commands = [clean(each) for each in fix.commands]
+        fence = "`" * max(3, 1 + max(_longest_run(each) for each in commands))
+        lines += ["", f"{fence}sh", *commands, fence]
+    return lines
+
+
+def _source(source: Citation) -> str:
+    read = f" (read {prose(source.retrieved)})" if source.retrieved else ""
+    url = one_line(source.url)
+    if re.fullmatch(r"https?://[^\s<>()\[\]`|]+", url):
+        return f"[{prose(source.title)}]({url}){read}"
+    return prose(source.title) + (f", {code(url)}" if url else "") + read
+
+
+def prose(text: str) -> str:
+    """Escape text so that Markdown shows exactly its characters."""
+    text = _SPECIAL.sub(r"\\\1", one_line(text))
+    text = _FIRST.sub(_literal_start, text)
+    text = _ENTITY.sub(lambda each: {"&": "&amp;", "<": "&lt;"}[each.group()], text)
+    # An empty comment after the sign keeps the site from making a link or a mention of it.
+    return _LINKED.sub(lambda each: f"{each.group()}<!-- -->", text)
+
+
+def _literal_start(match: re.Match[str]) -> str:
+    """What would begin a list, heading or quotation, as the character itself."""
+    start = match.group()
+    return f"{start}<!-- -->" if start.isdigit() else f"\\{start}"
+
+
+def code(text: str) -> str:
+    """A code span that shows exactly the text, also inside a table cell."""
+    text = one_line(text)
+    if not text:
+        return ""
+    fence = "`" * (1 + _longest_run(text))
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in re.findall("`+", text)), default=0)

@@ -1,0 +1,32 @@
+"""The rules: pure functions of a snapshot and the tables."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from envcheck.rules.base import Rule
+
+
+@functools.cache
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule, in catalogue order: causes before what follows from them.
+
+    A function and not a constant, so that importing one rule does not import all.
+    """
+    from envcheck.rules.container import CONTAINER_RULES
+    from envcheck.rules.cuda import CUDA_RULES
+    from envcheck.rules.cudnn_nccl import CUDNN_NCCL_RULES
+    from envcheck.rules.driver import DRIVER_RULES
+    from envcheck.rules.framework import FRAMEWORK_RULES
+    from envcheck.rules.gpu import GPU_RULES
+
+    return (
+        *DRIVER_RULES,
+        *GPU_RULES,
+        *CONTAINER_RULES,
+        *CUDA_RULES,
+        *CUDNN_NCCL_RULES,
+        *FRAMEWORK_RULES,
+    )

@@ -1,0 +1,75 @@
+"""p2p-blocked-by-iommu."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from envcheck.model.finding import Evidence, Fix
+from envcheck.rules import facts
+from envcheck.rules.base import finding, rule
+
+if TYPE_CHECKING:
+    from envcheck.matrix.loader import Matrix
+    from envcheck.model.snapshot import Snapshot
+    from envcheck.rules.base import Answer
+
+FAULT = re.compile(r"IO_PAGE_FAULT|DMAR:.*fault|arm-smmu.*(fault|event)", re.IGNORECASE)
+
+
+def _several(snapshot: Snapshot) -> bool:
+    return len(facts.gpus(snapshot)) > 1 and facts.on_host(snapshot)
+
+
+@rule("p2p-blocked-by-iommu", component="nccl", when=_several)
+def p2p_blocked_by_iommu(snapshot: Snapshot, _matrix: Matrix) -> Answer:
+    """The IOMMU lets the GPUs write to each other.
+
+    Needs proof: an IOMMU fault in the kernel log that names one of several GPUs. An IOMMU that is
+    merely switched on is no finding.
+
+    Why: with the IOMMU or PCI access control on, traffic between GPUs is redirected through the root
+    complex, and transfers hang or bring wrong data.
+
+    Fix: pass-through mode of the IOMMU and access control off in the firmware; until then run NCCL
+    without peer access.
+    """
+    places = {facts.short_bus(gpu.bus_id)[5:]: gpu for gpu in facts.gpus(snapshot) if gpu.bus_id}
+    lines = tuple(
+        line
+        for line in snapshot.host.driver.kernel_log or ()
+        if FAULT.search(line) and any(place in line.lower() for place in places)
+    )
+    if not lines:
+        return
+    hit = [gpu for place, gpu in places.items() if any(place in line.lower() for line in lines)]
+    command_line = snapshot.host.kernel_command_line
+    yield finding(
+        "p2p-blocked-by-iommu",
+        "warning",
+        "nccl",
+        ", ".join(map(facts.gpu_label, hit)),
+        "The IOMMU blocks transfers of a GPU",
+        found=lines[-1].strip(),
+        needed="GPUs that reach each other's memory without the IOMMU in between",
+        why="The kernel log shows that the IOMMU refused an access of this GPU; transfers between "
+        "GPUs then hang or bring wrong data.",
+        fix=(
+            Fix(
+                title="Until it is changed, let NCCL go through host memory",
+                commands=("export NCCL_P2P_DISABLE=1",),
+            ),
+            Fix(
+                title="Add iommu=pt to the kernel command line, switch off access control services "
+                "(ACS) in the firmware settings, and restart"
+            ),
+        ),
+        evidence=(
+            *facts.log_evidence(lines),
+            *(
+                (Evidence(label="kernel command line", value=command_line, via="/proc/cmdline"),)
+                if command_line
+                else ()
+            ),
+        ),
+    )
