@@ -1,1 +1,1 @@
-"""The compatibility tables: their rows, how they are loaded, and the questions rules ask of them."""
+"""The compatibility tables: their rows, how they are loaded, and what rules ask of them."""

@@ -1,8 +1,8 @@
 """The base of all table rows: where a fact comes from, and a cheap immutable record type.
 
-The generated methods of a frozen dataclass cost about a millisecond per class at import. Rows have some
-thirty classes, so they share one constructor, one comparison and one representation instead; they are
-still dataclasses, so that `dataclasses.fields` and `dataclasses.replace` work on them.
+The generated methods of a frozen dataclass cost about a millisecond per class at import. There are
+some thirty row types, so they share one constructor, one comparison and one representation instead;
+they are still dataclasses, so that `dataclasses.fields` and `dataclasses.replace` work on them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def row(cls: type[T]) -> type[T]:
     """Make a class an immutable, slotted record that is built by keyword only."""
     made = dataclasses.dataclass(slots=True, init=False, repr=False, eq=False)(cls)
     made._plan = tuple(  # type: ignore[attr-defined]
-        (field.name, field.default) for field in dataclasses.fields(made)  # type: ignore[arg-type]
+        (field.name, field.default)
+        for field in dataclasses.fields(made)  # type: ignore[arg-type]
     )
     return made
 
@@ -120,8 +121,8 @@ class Row(Record):
         key: fields that identify a row; rows are sorted by them.
         versions: fields that hold dotted versions, alone or in lists.
         source: id of a `TableSource` of the same table.
-        method: `published` (read from a page or file), `measured` (observed by running something) or
-            `derived` (from other facts, as the note says).
+        method: `published` (read from a page or file), `measured` (observed by running or opening
+            something) or `derived` (from other facts).
         confidence: `high`, `medium` or `low`.
         note: what a reader should know about this row.
     """

@@ -5,16 +5,11 @@ Missing optional values are `None`; lists are tuples. A version is always text.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from envcheck.matrix.row import CONFIDENCES, METHODS, Row, TableSource, row
 from envcheck.matrix.software import (
     Companion,
-    CudaImage,
     CudnnRelease,
     CudnnSupport,
-    Distro,
-    DistroPackage,
     Framework,
     JaxPlugin,
     JaxRelease,
@@ -23,9 +18,9 @@ from envcheck.matrix.software import (
     NcclTargets,
     TensorflowRelease,
     TensorflowTested,
-    ToolkitRelease,
     TorchBuild,
 )
+from envcheck.matrix.systems import CudaImage, Distro, DistroPackage, ToolkitRelease
 
 __all__ = [
     "CONFIDENCES",
@@ -78,10 +73,15 @@ class CudaToolkit(Row):
         bundled_linux: driver inside the Linux installer where it differs from `driver_linux`.
     """
 
-    table: ClassVar[str] = "cuda"
-    section: ClassVar[str] = "toolkit"
-    key: ClassVar[tuple[str, ...]] = ("cuda",)
-    versions: ClassVar[tuple[str, ...]] = ("cuda", "driver_linux", "driver_windows", "bundled_linux")
+    table = "cuda"
+    section = "toolkit"
+    key = ("cuda",)
+    versions = (
+        "cuda",
+        "driver_linux",
+        "driver_windows",
+        "bundled_linux",
+    )
 
     cuda: str
     driver_linux: str | None = None
@@ -99,10 +99,10 @@ class MinorFloor(Row):
         driver_windows: lowest Windows driver.
     """
 
-    table: ClassVar[str] = "cuda"
-    section: ClassVar[str] = "minor_floor"
-    key: ClassVar[tuple[str, ...]] = ("cuda_major",)
-    versions: ClassVar[tuple[str, ...]] = ("cuda_major", "driver_linux", "driver_windows")
+    table = "cuda"
+    section = "minor_floor"
+    key = ("cuda_major",)
+    versions = ("cuda_major", "driver_linux", "driver_windows")
 
     cuda_major: str
     driver_linux: str
@@ -118,10 +118,10 @@ class ForwardCompat(Row):
         branches: driver branches, oldest first.
     """
 
-    table: ClassVar[str] = "cuda"
-    section: ClassVar[str] = "forward_compat"
-    key: ClassVar[tuple[str, ...]] = ("cuda",)
-    versions: ClassVar[tuple[str, ...]] = ("cuda", "branches")
+    table = "cuda"
+    section = "forward_compat"
+    key = ("cuda",)
+    versions = ("cuda", "branches")
 
     cuda: str
     branches: tuple[str, ...]
@@ -136,10 +136,10 @@ class PtxasTargets(Row):
         arches: targets such as `sm_90a`.
     """
 
-    table: ClassVar[str] = "cuda"
-    section: ClassVar[str] = "ptxas"
-    key: ClassVar[tuple[str, ...]] = ("cuda",)
-    versions: ClassVar[tuple[str, ...]] = ("cuda",)
+    table = "cuda"
+    section = "ptxas"
+    key = ("cuda",)
+    versions = ("cuda",)
 
     cuda: str
     arches: tuple[str, ...]
@@ -157,10 +157,10 @@ class HostCompiler(Row):
         clang_min: oldest accepted Clang, where the header names one.
     """
 
-    table: ClassVar[str] = "cuda"
-    section: ClassVar[str] = "host_compiler"
-    key: ClassVar[tuple[str, ...]] = ("cuda",)
-    versions: ClassVar[tuple[str, ...]] = ("cuda", "gcc_max", "clang_max", "gcc_min", "clang_min")
+    table = "cuda"
+    section = "host_compiler"
+    key = ("cuda",)
+    versions = ("cuda", "gcc_max", "clang_max", "gcc_min", "clang_min")
 
     cuda: str
     gcc_max: str
@@ -182,10 +182,10 @@ class DriverBranch(Row):
         open_module: `default` (recommended where the GPU allows), `only`, `available` or absent.
     """
 
-    table: ClassVar[str] = "driver"
-    section: ClassVar[str] = "branch"
-    key: ClassVar[tuple[str, ...]] = ("branch",)
-    versions: ClassVar[tuple[str, ...]] = ("branch", "cuda")
+    table = "driver"
+    section = "branch"
+    key = ("branch",)
+    versions = ("branch", "cuda")
 
     branch: str
     kind: str
@@ -210,10 +210,10 @@ class Capability(Row):
         tegra: whether it is an integrated GPU whose driver comes with the board's own system.
     """
 
-    table: ClassVar[str] = "gpu"
-    section: ClassVar[str] = "capability"
-    key: ClassVar[tuple[str, ...]] = ("cc",)
-    versions: ClassVar[tuple[str, ...]] = (
+    table = "gpu"
+    section = "capability"
+    key = ("cc",)
+    versions = (
         "cc",
         "first_cuda",
         "last_cuda",
@@ -238,14 +238,15 @@ class GpuProduct(Row):
     Attributes:
         name: without the maker, memory size and form factor, `GeForce RTX 4090`.
         cc: compute capability.
-        kind: `datacenter`, `workstation`, `geforce`, `titan`, `jetson`, `embedded`, `cloud` or `mining`.
+        kind: `datacenter`, `workstation`, `geforce`, `titan`, `jetson`, `embedded`, `cloud` or
+            `mining`.
         forward_compat: whether CUDA forward compatibility is offered on it; absent when not known.
     """
 
-    table: ClassVar[str] = "gpu"
-    section: ClassVar[str] = "product"
-    key: ClassVar[tuple[str, ...]] = ("name",)
-    versions: ClassVar[tuple[str, ...]] = ("cc",)
+    table = "gpu"
+    section = "product"
+    key = ("name",)
+    versions = ("cc",)
 
     name: str
     cc: str
@@ -264,10 +265,10 @@ class PciGpu(Row):
         cc: compute capability.
     """
 
-    table: ClassVar[str] = "pci"
-    section: ClassVar[str] = "device"
-    key: ClassVar[tuple[str, ...]] = ("id",)
-    versions: ClassVar[tuple[str, ...]] = ("cc",)
+    table = "pci"
+    section = "device"
+    key = ("id",)
+    versions = ("cc",)
 
     id: str
     chip: str
@@ -284,9 +285,9 @@ class NvSwitch(Row):
         name: the registered name.
     """
 
-    table: ClassVar[str] = "pci"
-    section: ClassVar[str] = "nvswitch"
-    key: ClassVar[tuple[str, ...]] = ("id",)
+    table = "pci"
+    section = "nvswitch"
+    key = ("id",)
 
     id: str
     name: str
@@ -304,7 +305,7 @@ class KnownBad(Row):
         fix: what helps.
     """
 
-    key: ClassVar[tuple[str, ...]] = ("id",)
+    key = ("id",)
 
     id: str
     combination: str
@@ -317,16 +318,16 @@ class KnownBad(Row):
 class CudnnKnownBad(KnownBad):
     """A combination with cuDNN that is known to fail."""
 
-    table: ClassVar[str] = "cudnn"
-    section: ClassVar[str] = "known_bad"
+    table = "cudnn"
+    section = "known_bad"
 
 
 @row
 class NcclKnownBad(KnownBad):
     """A combination with NCCL that is known to fail."""
 
-    table: ClassVar[str] = "nccl"
-    section: ClassVar[str] = "known_bad"
+    table = "nccl"
+    section = "known_bad"
 
 
 @row
@@ -337,14 +338,15 @@ class Xid(Row):
         number: the Xid.
         mnemonic: the driver's name for it.
         meaning: in words.
-        severity: `error` (the machine needs attention), `warning` or `info` (the program, or nothing).
+        severity: `error` (the machine needs attention), `warning`, or `info` (the program is at
+            fault, or nothing is).
         action: what to do.
         finding: id of the finding that reports it, where one is more precise than `gpu-xid`.
     """
 
-    table: ClassVar[str] = "xid"
-    section: ClassVar[str] = "xid"
-    key: ClassVar[tuple[str, ...]] = ("number",)
+    table = "xid"
+    section = "xid"
+    key = ("number",)
 
     number: int
     mnemonic: str

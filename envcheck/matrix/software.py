@@ -1,15 +1,13 @@
-"""Row types of the software tables: frameworks, libraries, distributions, containers."""
+"""Row types of the software tables: frameworks, and the libraries below and above them."""
 
 from __future__ import annotations
-
-from typing import ClassVar
 
 from envcheck.matrix.row import Row, row
 
 
 @row
 class CudnnSupport(Row):
-    """One row of a cuDNN support matrix; it holds from `cudnn` on until a newer row of the same CUDA major.
+    """One row of a cuDNN support matrix; it holds until a newer row of the same CUDA major.
 
     Attributes:
         cudnn: first version it was read for, `9.10.2`.
@@ -20,10 +18,10 @@ class CudnnSupport(Row):
         capabilities: compute capabilities named by the matrix.
     """
 
-    table: ClassVar[str] = "cudnn"
-    section: ClassVar[str] = "support"
-    key: ClassVar[tuple[str, ...]] = ("cudnn", "cuda_major", "min_driver_linux")
-    versions: ClassVar[tuple[str, ...]] = (
+    table = "cudnn"
+    section = "support"
+    key = ("cudnn", "cuda_major", "min_driver_linux")
+    versions = (
         "cudnn",
         "cuda_major",
         "toolkits",
@@ -51,10 +49,10 @@ class CudnnRelease(Row):
         yanked: whether the release was withdrawn.
     """
 
-    table: ClassVar[str] = "cudnn"
-    section: ClassVar[str] = "release"
-    key: ClassVar[tuple[str, ...]] = ("cudnn",)
-    versions: ClassVar[tuple[str, ...]] = ("cudnn", "cuda_majors")
+    table = "cudnn"
+    section = "release"
+    key = ("cudnn",)
+    versions = ("cudnn", "cuda_majors")
 
     cudnn: str
     cuda_majors: tuple[str, ...]
@@ -72,10 +70,10 @@ class NcclRelease(Row):
         date: day of the release tag.
     """
 
-    table: ClassVar[str] = "nccl"
-    section: ClassVar[str] = "release"
-    key: ClassVar[tuple[str, ...]] = ("nccl",)
-    versions: ClassVar[tuple[str, ...]] = ("nccl", "cuda_majors")
+    table = "nccl"
+    section = "release"
+    key = ("nccl",)
+    versions = ("nccl", "cuda_majors")
 
     nccl: str
     cuda_majors: tuple[str, ...]
@@ -91,110 +89,13 @@ class NcclTargets(Row):
         arches: `sm_80`, and `compute_90` for PTX.
     """
 
-    table: ClassVar[str] = "nccl"
-    section: ClassVar[str] = "target"
-    key: ClassVar[tuple[str, ...]] = ("cuda",)
-    versions: ClassVar[tuple[str, ...]] = ("cuda",)
+    table = "nccl"
+    section = "target"
+    key = ("cuda",)
+    versions = ("cuda",)
 
     cuda: str
     arches: tuple[str, ...]
-
-
-@row
-class Distro(Row):
-    """A Linux distribution release.
-
-    Attributes:
-        id: as in os-release, `ubuntu`.
-        version: `24.04`, or the major number where minor releases do not matter.
-        family: whose package names apply, `ubuntu`, `debian`, `rhel`, `suse`, ...
-        manager: `apt`, `dnf`, `tdnf` or `zypper`.
-        repo: folder of NVIDIA's package repository, `ubuntu2404`.
-        in_guide: whether NVIDIA's driver guide still lists it.
-        glibc: C library.
-        kernel: kernel series at release.
-        gcc: default compiler.
-    """
-
-    table: ClassVar[str] = "distro"
-    section: ClassVar[str] = "distro"
-    key: ClassVar[tuple[str, ...]] = ("id", "version")
-    versions: ClassVar[tuple[str, ...]] = ("version", "glibc", "kernel", "gcc")
-
-    id: str
-    version: str
-    family: str
-    manager: str
-    repo: str | None = None
-    in_guide: bool | None = None
-    glibc: str | None = None
-    kernel: str | None = None
-    gcc: str | None = None
-
-
-@row
-class DistroPackage(Row):
-    """The package that serves a purpose.
-
-    Attributes:
-        family: family of distributions.
-        purpose: `driver-open`, `driver-proprietary`, `fabric-manager`, `dcgm`, `container-toolkit`, ...
-        origin: `distribution` or `nvidia`, the archive that carries it.
-        package: name; `{branch}` stands for the driver branch, `{cuda_major}` for the CUDA major.
-        versions_only: distribution releases it is limited to.
-    """
-
-    table: ClassVar[str] = "distro"
-    section: ClassVar[str] = "package"
-    key: ClassVar[tuple[str, ...]] = ("family", "purpose", "origin", "package")
-
-    family: str
-    purpose: str
-    origin: str
-    package: str
-    versions_only: tuple[str, ...] | None = None
-
-
-@row
-class CudaImage(Row):
-    """The tags of one CUDA base image release on one distribution.
-
-    Attributes:
-        cuda: full version.
-        distro: tag suffix, `ubuntu2404`.
-        flavors: tag parts such as `base`, `runtime`, `devel`, `cudnn-devel`.
-        cudnn: cuDNN inside the cuDNN flavours.
-        ended: whether the image was moved to the end-of-life list.
-    """
-
-    table: ClassVar[str] = "container"
-    section: ClassVar[str] = "image"
-    key: ClassVar[tuple[str, ...]] = ("cuda", "distro")
-    versions: ClassVar[tuple[str, ...]] = ("cuda", "cudnn")
-
-    cuda: str
-    distro: str
-    flavors: tuple[str, ...]
-    cudnn: str | None = None
-    ended: bool | None = None
-
-
-@row
-class ToolkitRelease(Row):
-    """A release of the container toolkit.
-
-    Attributes:
-        version: `1.19.1`.
-        date: day of the release tag.
-    """
-
-    table: ClassVar[str] = "container"
-    section: ClassVar[str] = "toolkit"
-    key: ClassVar[tuple[str, ...]] = ("version",)
-    versions: ClassVar[tuple[str, ...]] = ("version",)
-
-    version: str
-    date: str | None = None
 
 
 @row
@@ -207,8 +108,8 @@ class Framework(Row):
         index_url: package index of one build variant; `{variant}` stands for it.
     """
 
-    section: ClassVar[str] = "framework"
-    key: ClassVar[tuple[str, ...]] = ("name",)
+    section = "framework"
+    key = ("name",)
 
     name: str
     distributions: tuple[str, ...]
@@ -234,10 +135,10 @@ class TorchBuild(Row):
         git_version: commit that `torch.version.git_version` gives.
     """
 
-    table: ClassVar[str] = "frameworks/torch"
-    section: ClassVar[str] = "build"
-    key: ClassVar[tuple[str, ...]] = ("version", "platform", "variant")
-    versions: ClassVar[tuple[str, ...]] = ("version", "cudnn", "nccl", "glibc")
+    table = "frameworks/torch"
+    section = "build"
+    key = ("version", "platform", "variant")
+    versions = ("version", "cudnn", "nccl", "glibc")
 
     version: str
     platform: str
@@ -259,14 +160,14 @@ class Companion(Row):
 
     Attributes:
         torch: `2.8.0`.
-        torchvision: its version.
-        torchaudio: its version.
+        torchvision: the version to install with it.
+        torchaudio: the version to install with it.
     """
 
-    table: ClassVar[str] = "frameworks/torch"
-    section: ClassVar[str] = "companion"
-    key: ClassVar[tuple[str, ...]] = ("torch",)
-    versions: ClassVar[tuple[str, ...]] = ("torch", "torchvision", "torchaudio")
+    table = "frameworks/torch"
+    section = "companion"
+    key = ("torch",)
+    versions = ("torch", "torchvision", "torchaudio")
 
     torch: str
     torchvision: str | None = None
@@ -290,10 +191,10 @@ class TensorflowRelease(Row):
         numpy: requirement.
     """
 
-    table: ClassVar[str] = "frameworks/tensorflow"
-    section: ClassVar[str] = "release"
-    key: ClassVar[tuple[str, ...]] = ("version",)
-    versions: ClassVar[tuple[str, ...]] = ("version",)
+    table = "frameworks/tensorflow"
+    section = "release"
+    key = ("version",)
+    versions = ("version",)
 
     version: str
     requires_python: str
@@ -318,10 +219,10 @@ class TensorflowTested(Row):
         cudnn: `9.3`.
     """
 
-    table: ClassVar[str] = "frameworks/tensorflow"
-    section: ClassVar[str] = "tested"
-    key: ClassVar[tuple[str, ...]] = ("version",)
-    versions: ClassVar[tuple[str, ...]] = ("version", "cuda", "cudnn")
+    table = "frameworks/tensorflow"
+    section = "tested"
+    key = ("version",)
+    versions = ("version", "cuda", "cudnn")
 
     version: str
     python: str
@@ -340,10 +241,10 @@ class JaxRelease(Row):
         cuda_extra: CUDA major that the plain `cuda` extra selects.
     """
 
-    table: ClassVar[str] = "frameworks/jax"
-    section: ClassVar[str] = "release"
-    key: ClassVar[tuple[str, ...]] = ("version",)
-    versions: ClassVar[tuple[str, ...]] = ("version",)
+    table = "frameworks/jax"
+    section = "release"
+    key = ("version",)
+    versions = ("version",)
 
     version: str
     requires_python: str
@@ -365,10 +266,15 @@ class JaxPlugin(Row):
         min_capability: documented lowest compute capability.
     """
 
-    table: ClassVar[str] = "frameworks/jax"
-    section: ClassVar[str] = "plugin"
-    key: ClassVar[tuple[str, ...]] = ("version", "cuda_major")
-    versions: ClassVar[tuple[str, ...]] = ("version", "cuda_major", "min_driver_linux", "min_capability")
+    table = "frameworks/jax"
+    section = "plugin"
+    key = ("version", "cuda_major")
+    versions = (
+        "version",
+        "cuda_major",
+        "min_driver_linux",
+        "min_capability",
+    )
 
     version: str
     cuda_major: str
@@ -392,10 +298,10 @@ class LibraryRequirement(Row):
         requires_python: specifier.
     """
 
-    table: ClassVar[str] = "frameworks/libraries"
-    section: ClassVar[str] = "requirement"
-    key: ClassVar[tuple[str, ...]] = ("library", "version", "requires_framework", "extra")
-    versions: ClassVar[tuple[str, ...]] = ("version",)
+    table = "frameworks/libraries"
+    section = "requirement"
+    key = ("library", "version", "requires_framework", "extra")
+    versions = ("version",)
 
     library: str
     version: str

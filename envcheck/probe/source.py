@@ -20,6 +20,8 @@ class Command:
         name: logical name, unique per question: `nvidia-smi-query`, `payload:query_nvml`.
         argv: program and arguments. The program is found on a vetted PATH, never through a shell.
         timeout: seconds after which the whole process group is killed.
+        keep: pattern of the output lines that matter; the others are dropped at once, so that a kernel
+            log never enters a recording as a whole.
         payload: the argv runs a payload script of envcheck in some interpreter.
         limit_bytes: output beyond this is cut off and the program is killed.
     """
@@ -27,6 +29,7 @@ class Command:
     name: str
     argv: tuple[str, ...]
     timeout: float = 10.0
+    keep: str | None = None
     payload: bool = False
     limit_bytes: int = 8_000_000
 
@@ -61,6 +64,8 @@ class Stat:
     minor: int | None = None
     readable: bool | None = None
     writable: bool | None = None
+    executable: bool | None = None
+    """This user may run it, links followed."""
     filesystem_bytes: int | None = None
     """Size of the file system below a directory (statvfs)."""
 
@@ -71,6 +76,13 @@ class Source(Protocol):
     @property
     def name(self) -> str:
         """`live`, `recorded:<folder>`, ..."""
+
+    @property
+    def root(self) -> str:
+        """Folder below which the machine's files lie: `/` when live."""
+
+    def taken_at(self) -> str:
+        """When the facts are of: now, or when they were recorded (ISO 8601, UTC)."""
 
     @property
     def variables(self) -> Mapping[str, str]:

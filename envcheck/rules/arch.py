@@ -1,22 +1,27 @@
 """Which GPUs a build has machine code for.
 
-A build carries *targets*: `sm_86` is machine code (SASS) for capability 8.6, `compute_86` is PTX that
-the driver compiles when the program starts.
+A build carries *targets*: `sm_86` is machine code (SASS) for capability 8.6, `compute_86` is PTX
+that the driver compiles when the program starts.
 
-- SASS runs on the same major capability at the same or a higher minor: `sm_86` on 8.9, never on 9.0.
-- `sm_90a` runs on capability 9.0 only; `sm_100f` runs on its family: same major, same or higher minor.
+- SASS runs on the same major capability at the same or a higher minor: `sm_86` on 8.9, never on
+  9.0.
+- `sm_90a` runs on capability 9.0 only; `sm_100f` runs on its family: same major, same or higher
+  minor.
 - PTX runs on anything at or above its capability, if the driver's own CUDA is not older than the
   toolkit that made the PTX.
-- Tegra and discrete chips of one major are not promised to run each other's machine code: not known.
+- Tegra and discrete chips of one major are not promised to run each other's machine code: not
+  known.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from envcheck.model.base import model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 CoverageVerdict = Literal[
     "yes-sass", "yes-ptx", "no-build-too-old", "no-build-too-new", "no-skipped", "unknown"
@@ -50,7 +55,8 @@ class Coverage:
     """Whether a build runs on a GPU, by which of its targets, and why.
 
     Attributes:
-        verdict: `yes-sass`; `yes-ptx`, which needs the driver's compiler besides; `no-build-too-old`
+        verdict: `yes-sass`; `yes-ptx`, which needs the driver's compiler besides;
+            `no-build-too-old`
             when the GPU is newer than every target, `no-build-too-new` when it is older than every
             target, `no-skipped` when it lies between targets; `unknown`.
         target: the target that decides, None when none does.
@@ -102,16 +108,12 @@ def targets(arches: Iterable[str]) -> tuple[Target, ...]:
         )
         if match.group(4):
             found.append(
-                Target(
-                    capability=which, kind="ptx", only=only, text=f"compute_{number}{suffix}"
-                )
+                Target(capability=which, kind="ptx", only=only, text=f"compute_{number}{suffix}")
             )
     return tuple(dict.fromkeys(found))
 
 
-def coverage(
-    arches: Iterable[str], gpu: str, *, tegra: frozenset[str] = frozenset()
-) -> Coverage:
+def coverage(arches: Iterable[str], gpu: str, *, tegra: frozenset[str] = frozenset()) -> Coverage:
     """Whether code for a list of architectures runs on a GPU.
 
     Args:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from envcheck.model.finding import Fix
-from envcheck.rules import drivers, fixes
+from envcheck.rules import fixes
 
 if TYPE_CHECKING:
     from envcheck.matrix.loader import Matrix
     from envcheck.model.host import Engine
     from envcheck.model.snapshot import Snapshot
-
-TOOLKIT = "nvidia-container-toolkit"
 
 IMAGE = "<image>"
 CONTAINER = "<container>"
@@ -26,8 +24,9 @@ _RUN = {
 }
 
 _COMPOSE = Fix(
-    title="In a compose file, reserve the GPU in the service: deploy.resources.reservations.devices "
-    "with driver: nvidia, count: all, capabilities: [gpu]; then start it anew",
+    title="In a compose file, reserve the GPU in the service: "
+    "deploy.resources.reservations.devices with driver: nvidia, count: all, capabilities: [gpu]; "
+    "then start it anew",
     commands=("docker compose up -d --force-recreate",),
 )
 
@@ -44,8 +43,8 @@ def with_gpu(snapshot: Snapshot, setting: str | None = None) -> tuple[Fix, ...]:
     if kind == "kubernetes":
         roads = [
             Fix(
-                title="Ask for a GPU in the pod's container: resources.limits with nvidia.com/gpu: 1 "
-                "(the cluster needs NVIDIA's device plugin); see what the nodes offer",
+                title="Ask for a GPU in the pod's container: resources.limits with nvidia.com/gpu: "
+                "1 (the cluster needs NVIDIA's device plugin); see what the nodes offer",
                 commands=("kubectl describe nodes | grep nvidia.com/gpu",),
             )
         ]
@@ -86,7 +85,10 @@ def with_gpu(snapshot: Snapshot, setting: str | None = None) -> tuple[Fix, ...]:
             title="On the host, start the container with its GPUs; with docker",
             commands=(_RUN["docker"].format(options=options),),
         ),
-        Fix(title="With podman or another engine with CDI", commands=(_RUN["podman"].format(options=options),)),
+        Fix(
+            title="With podman or another engine with CDI",
+            commands=(_RUN["podman"].format(options=options),),
+        ),
     )
 
 
@@ -154,9 +156,10 @@ def more_shm(snapshot: Snapshot) -> tuple[Fix, ...]:
 
 def install_toolkit(snapshot: Snapshot, matrix: Matrix) -> tuple[str, ...]:
     """Commands that install the NVIDIA Container Toolkit from NVIDIA's repository."""
+    name = fixes.package(snapshot, matrix, "container-toolkit") or "nvidia-container-toolkit"
     return (
-        *drivers.toolkit_repository(snapshot, matrix),
-        *fixes.install(snapshot, TOOLKIT),
+        *fixes.toolkit_repository(snapshot, matrix),
+        *fixes.install(snapshot, name),
     )
 
 

@@ -1,7 +1,7 @@
 """Small questions about a snapshot that many rules ask.
 
-Answers that can be unknown are `bool | None`; the others are about what *is* known, so that a missing
-fact never becomes an alarm.
+Answers that can be unknown are `bool | None`; the others are about what *is* known, so that a
+missing fact never becomes an alarm.
 """
 
 from __future__ import annotations
@@ -92,9 +92,7 @@ def nvidia_pci_gpus(snapshot: Snapshot) -> tuple[PciDevice, ...]:
 def usable_pci_gpus(snapshot: Snapshot) -> tuple[PciDevice, ...]:
     """PCI GPUs that are not reserved for a virtual machine."""
     return tuple(
-        each
-        for each in nvidia_pci_gpus(snapshot)
-        if each.kernel_driver not in PASSTHROUGH_DRIVERS
+        each for each in nvidia_pci_gpus(snapshot) if each.kernel_driver not in PASSTHROUGH_DRIVERS
     )
 
 
@@ -113,8 +111,13 @@ def gpus(snapshot: Snapshot) -> tuple[Gpu, ...]:
 
 
 def has_gpu(snapshot: Snapshot) -> bool:
-    """Whether an NVIDIA GPU is known to be there: reported by the driver, on the bus, or a Jetson's."""
-    return bool(gpus(snapshot)) or bool(usable_pci_gpus(snapshot)) or on_jetson(snapshot)
+    """Whether an NVIDIA GPU is known: by the driver, by the bus, or as a Jetson's."""
+    return (
+        bool(gpus(snapshot))
+        or bool(usable_pci_gpus(snapshot))
+        or on_jetson(snapshot)
+        or cuda_ok(snapshot)
+    )
 
 
 def nvml_ok(snapshot: Snapshot) -> bool:
@@ -280,7 +283,9 @@ def xids(snapshot: Snapshot) -> tuple[Xid, ...]:
         match = _XID.search(line)
         if match is not None and "SXid" not in line:
             found.append(
-                Xid(number=int(match.group(2)), address=short_bus(match.group(1)), line=line.strip())
+                Xid(
+                    number=int(match.group(2)), address=short_bus(match.group(1)), line=line.strip()
+                )
             )
     return tuple(found)
 
@@ -297,10 +302,42 @@ def at_address(snapshot: Snapshot, address: str) -> str:
     return address or "a GPU"
 
 
+NVML_MISMATCH = 18
+NVML_DRIVER_NOT_LOADED = 9
+NVML_NO_DEVICES = frozenset({6, 9, 28})
+"""NVML: not found, driver not loaded, GPU not found."""
+
+
+def said_mismatch(snapshot: Snapshot) -> bool:
+    """Whether NVML or nvidia-smi says that kernel module and libraries differ in release."""
+    driver = snapshot.host.driver
+    return (driver.nvml.outcome == "error" and driver.nvml.code == NVML_MISMATCH) or any(
+        "driver/library version mismatch" in (each.message or "").lower()
+        for each in (driver.nvml, driver.smi)
+    )
+
+
+def said_not_loaded(snapshot: Snapshot) -> bool:
+    """Whether NVML or nvidia-smi says that there is no kernel module to talk to."""
+    driver = snapshot.host.driver
+    return (driver.nvml.outcome == "error" and driver.nvml.code == NVML_DRIVER_NOT_LOADED) or any(
+        "couldn't communicate with the nvidia driver" in (each.message or "").lower()
+        for each in (driver.nvml, driver.smi)
+    )
+
+
+def gpu_nodes(snapshot: Snapshot) -> tuple[str, ...]:
+    """Device files of single GPUs, `/dev/nvidia0`."""
+    return tuple(
+        each.path
+        for each in snapshot.host.nodes or ()
+        if re.fullmatch(r"/dev/nvidia[0-9]+", each.path)
+    )
+
+
 def missing_nodes(snapshot: Snapshot) -> bool:
     """Whether the device files were looked for and no GPU has one."""
-    nodes = snapshot.host.nodes
-    return nodes is not None and not any(re.fullmatch(r"/dev/nvidia\d+", n.path) for n in nodes)
+    return snapshot.host.nodes is not None and not gpu_nodes(snapshot)
 
 
 _NEEDED_NODE = re.compile(r"/dev/nvidia(\d+|ctl|-uvm)")

@@ -1,8 +1,8 @@
 """Commands for this machine: packages, kernel modules, restarts.
 
-Package names follow the distribution, the branch and the flavour of the modules; repository facts come
-from the tables. A function that knows no command for a distribution returns none: the title of the fix
-then has to say it all.
+Package names follow the distribution, the branch and the flavour of the modules; repository facts
+come from the tables. A function that knows no command for a distribution returns none: the title
+of the fix then has to say it all.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from envcheck.matrix import query
 from envcheck.model.finding import Fix
-from envcheck.rules import facts
 from envcheck.versions import Release
 
 if TYPE_CHECKING:
+    from envcheck.matrix.loader import Matrix
+    from envcheck.matrix.schema import Distro
     from envcheck.model.host import Os
     from envcheck.model.snapshot import Snapshot
 
@@ -23,24 +25,21 @@ _FAMILIES = (
     ("amazon", {"amzn"}),
     ("suse", {"suse", "sles", "sle_hpc", "opensuse", "opensuse-leap", "opensuse-tumbleweed"}),
     ("debian", {"debian", "ubuntu"}),
-    ("rhel", {"rhel", "fedora", "centos", "rocky", "almalinux", "ol", "azurelinux"}),
+    ("azure", {"azurelinux", "mariner"}),
+    ("rhel", {"rhel", "fedora", "centos", "rocky", "almalinux", "ol"}),
 )
 
 _VERBS = {
     "debian": ("sudo apt-get install -y", "sudo apt-get purge -y"),
     "rhel": ("sudo dnf install -y", "sudo dnf remove -y"),
     "amazon": ("sudo dnf install -y", "sudo dnf remove -y"),
+    "azure": ("sudo tdnf install -y", "sudo tdnf remove -y"),
     "suse": ("sudo zypper install -y", "sudo zypper remove -y"),
     "arch": ("sudo pacman -S --needed", "sudo pacman -Rs"),
 }
 
-_HEADERS = {
-    "debian": "linux-headers-$(uname -r)",
-    "rhel": "kernel-devel-$(uname -r)",
-    "amazon": "kernel-devel-$(uname -r)",
-    "suse": "kernel-default-devel",
-    "arch": "linux-headers",
-}
+_HEADERS = {"arch": "linux-headers"}
+"""Kernel headers of families that the tables do not hold."""
 
 _INITRAMFS = {
     "debian": "sudo update-initramfs -u",
@@ -49,7 +48,7 @@ _INITRAMFS = {
 
 
 def family(os: Os) -> str:
-    """Family of a distribution by its package manager: debian, rhel, amazon, suse, arch, other."""
+    """Family of a distribution: debian, rhel, amazon, azure, suse, arch, other."""
     for names in ((os.id,), os.like):
         for result, members in _FAMILIES:
             if any(name in members for name in names):
@@ -72,6 +71,110 @@ def remove(snapshot: Snapshot, *packages: str) -> tuple[str, ...]:
     """The command that removes packages of the distribution; none when it is not known."""
     verbs = _VERBS.get(family(snapshot.host.os))
     return (f"{verbs[1]} {' '.join(packages)}",) if verbs and packages else ()
+
+
+def refresh(snapshot: Snapshot) -> tuple[str, ...]:
+    """The command that reads the package lists anew, where installing does not do so."""
+    return ("sudo apt-get update",) if family(snapshot.host.os) == "debian" else ()
+
+
+def package(
+    snapshot: Snapshot,
+    matrix: Matrix,
+    purpose: str,
+    branch: str | None = None,
+    *,
+    origin: str | None = None,
+) -> str | None:
+    """Name of the package that serves a purpose on this distribution, as the tables say.
+
+    A release that the tables do not hold is served like the newest one of its distribution, and a
+    distribution that they do not hold like the one that it was made from.
+
+    Args:
+        snapshot: says which distribution.
+        matrix: the tables.
+        purpose: such as `driver-open`.
+        branch: driver branch, for names that carry it.
+        origin: `distribution` or `nvidia`; the distribution's own archive first when absent.
+    """
+    row = distro_row(snapshot, matrix) or _related(snapshot, matrix)
+    if row is None:
+        return None
+    return query.distro_package(
+        matrix,
+        row,
+        purpose,
+        branch,
+        origin=origin,
+        kernel="$(uname -r)",
+        repo=row.repo or "",
+        arch={"x86_64": "x86_64", "aarch64": "sbsa"}.get(snapshot.host.os.machine or "", ""),
+    )
+
+
+def distro_row(snapshot: Snapshot, matrix: Matrix) -> Distro | None:
+    """The table's row of exactly this distribution release."""
+    os = snapshot.host.os
+    return query.distro(matrix, os.id, os.version) if os.id and os.version else None
+
+
+def _related(snapshot: Snapshot, matrix: Matrix) -> Distro | None:
+    os = snapshot.host.os
+    for name in (os.id, *os.like):
+        rows = [row for row in matrix.distros if row.id == name]
+        if rows:
+            return rows[-1]
+    return None
+
+
+def headers(snapshot: Snapshot, matrix: Matrix) -> str:
+    """Package of the running kernel's headers; empty when not known."""
+    return package(snapshot, matrix, "headers") or _HEADERS.get(family(snapshot.host.os), "")
+
+
+def nvidia_repository(snapshot: Snapshot, matrix: Matrix) -> tuple[str, ...]:
+    """Commands that add NVIDIA's package repository; none for a release that it does not serve."""
+    row = distro_row(snapshot, matrix)
+    address = package(snapshot, matrix, "repository", origin="nvidia")
+    known = snapshot.host.os.machine in {"x86_64", "aarch64"}
+    if row is None or row.repo is None or address is None or not known:
+        return ()
+    file = address.rpartition("/")[2]
+    where = family(snapshot.host.os)
+    if where == "debian":
+        return (f"wget {address}", f"sudo dpkg -i {file}", "sudo apt-get update")
+    if where == "suse":
+        return (
+            f"sudo zypper addrepo {address}",
+            "sudo zypper --gpg-auto-import-keys refresh",
+        )
+    return (f"curl -fsSL {address} | sudo tee /etc/yum.repos.d/{file}",)
+
+
+def toolkit_repository(snapshot: Snapshot, matrix: Matrix) -> tuple[str, ...]:
+    """Commands that add the repository of the NVIDIA Container Toolkit.
+
+    It is one for all releases, so a distribution that the tables hold under another release will
+    do.
+    """
+    address = package(snapshot, matrix, "container-toolkit-repository", origin="nvidia")
+    if address is None:
+        return ()
+    file = address.rpartition("/")[2]
+    where = family(snapshot.host.os)
+    if where == "debian":
+        key = "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg"
+        root = address.partition("/stable/")[0]
+        return (
+            f"curl -fsSL {root}/gpgkey | sudo gpg --dearmor -o {key}",
+            f"curl -fsSL {address} | sed 's#deb https://#deb [signed-by={key}] https://#' | "
+            f"sudo tee /etc/apt/sources.list.d/{file}",
+            "sudo apt-get update",
+        )
+    if where == "suse":
+        return (f"sudo zypper addrepo {address}",)
+    return (f"curl -fsSL {address} | sudo tee /etc/yum.repos.d/{file}",)
 
 
 def reboot(title: str = "Restart the machine") -> Fix:
@@ -102,7 +205,7 @@ def load_module() -> Fix:
     )
 
 
-def rebuild_module(snapshot: Snapshot) -> Fix:
+def rebuild_module(snapshot: Snapshot, matrix: Matrix) -> Fix:
     """Build the module for the running kernel: from DKMS, or the distribution's ready-made one."""
     ready = ready_made(snapshot)
     if ready is not None:
@@ -110,13 +213,11 @@ def rebuild_module(snapshot: Snapshot) -> Fix:
             title="Install the driver's module for the running kernel, then load it",
             commands=(*install(snapshot, ready), "sudo modprobe nvidia"),
         )
-    headers = _HEADERS.get(family(snapshot.host.os))
+    name = headers(snapshot, matrix)
     return Fix(
-        title="Install the headers of the running kernel, build the module for it, load it"
-        if headers
-        else "Install the headers of the running kernel, then build the module for it and load it",
+        title="Install the headers of the running kernel, build the module for it, load it",
         commands=(
-            *(install(snapshot, headers) if headers else ()),
+            *(install(snapshot, name) if name else ()),
             "sudo dkms autoinstall",
             "sudo modprobe nvidia",
         ),
@@ -137,7 +238,9 @@ def module_built(snapshot: Snapshot) -> bool | None:
     driver = snapshot.host.driver
     if driver.module_file:
         return True
-    if any(each.kernel == snapshot.host.os.kernel and _built(each.state) for each in driver.dkms or ()):
+    if any(
+        each.kernel == snapshot.host.os.kernel and _built(each.state) for each in driver.dkms or ()
+    ):
         return True
     looked = driver.dkms is not None and snapshot.gap("host.driver.module_file") is None
     return False if looked else None
@@ -196,7 +299,9 @@ def signed_modules(snapshot: Snapshot) -> tuple[Fix, ...]:
 
 def reinstall_driver(snapshot: Snapshot) -> tuple[str, ...]:
     """Commands that install the driver's packages again in one release; none when not known."""
-    names = tuple(each.name for each in snapshot.host.driver.packages or () if each.state == "installed")
+    names = tuple(
+        each.name for each in snapshot.host.driver.packages or () if each.state == "installed"
+    )
     where = family(snapshot.host.os)
     if not names:
         return ()
@@ -205,6 +310,7 @@ def reinstall_driver(snapshot: Snapshot) -> tuple[str, ...]:
         "debian": ("sudo apt-get update", f"sudo apt-get install --reinstall -y {words}"),
         "rhel": (f"sudo dnf distro-sync -y {words}",),
         "amazon": (f"sudo dnf distro-sync -y {words}",),
+        "azure": (f"sudo tdnf reinstall -y {words}",),
         "suse": (f"sudo zypper install -y --force {words}",),
         "arch": ("sudo pacman -Syu",),
     }.get(where, ())

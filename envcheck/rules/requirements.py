@@ -1,7 +1,7 @@
 """Reads the requirement lines of installed distributions: name, extras, bounds, marker.
 
-Small on purpose: `packaging.requirements` takes longer to import than all rules take to run, and the
-lines that matter here (exact pins of NVIDIA's wheels and of frameworks) are simple. What is not
+Small on purpose: `packaging.requirements` takes longer to import than all rules take to run, and
+the lines that matter here (exact pins of NVIDIA's wheels and of frameworks) are simple. What is not
 understood counts as not required, so that it never becomes an alarm.
 """
 
@@ -10,13 +10,14 @@ from __future__ import annotations
 import functools
 import operator
 import re
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from envcheck.model.base import model
 from envcheck.versions import Release
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from envcheck.model.environment import Package
     from envcheck.model.snapshot import Snapshot
 
@@ -147,7 +148,9 @@ def _within(have: Release, sign: str, text: str) -> bool | None:
         return None
     if sign in {"==", "===", "!="}:
         same = (
-            have.parts[: len(wanted.parts)] == wanted.parts if text.endswith(".*") else have == wanted
+            have.parts[: len(wanted.parts)] == wanted.parts
+            if text.endswith(".*")
+            else have == wanted
         )
         return same if sign != "!=" else not same
     if sign == "~=":
@@ -210,7 +213,12 @@ def _one(tokens: list[str], facts: Mapping[str, str]) -> bool | None:
         have, wanted = Release.maybe(one), Release.maybe(other)
         if have is not None and wanted is not None:
             return _within(have, sign, other)
-    answers = {"==": one == other, "!=": one != other, "in": one in other, "not in": one not in other}
+    answers = {
+        "==": one == other,
+        "!=": one != other,
+        "in": one in other,
+        "not in": one not in other,
+    }
     if sign not in answers:
         raise _Undecided
     return answers[sign]

@@ -1,4 +1,4 @@
-"""container-toolkit-missing, cdi-spec-missing, docker-desktop-no-gpu: container engines of a GPU host."""
+"""container-toolkit-missing, cdi-spec-missing, docker-desktop-no-gpu: engines of a GPU host."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def working_host(snapshot: Snapshot) -> bool:
 
 
 def _native(snapshot: Snapshot) -> tuple[Engine, ...]:
-    engines = snapshot.host.engines or ()
+    installed = snapshot.host.engines or ()
     return tuple(
         each
         for name in RUNTIME_ENGINES
-        for each in engines
+        for each in installed
         if each.name == name and not each.desktop
     )
 
@@ -50,9 +50,9 @@ def has_runtime(engine: Engine) -> bool:
     return bool(engine.hook_path) or any("nvidia" in name for name in engine.runtimes or ())
 
 
-def _cannot_tell(snapshot: Snapshot, engines: tuple[Engine, ...]) -> bool:
+def _cannot_tell(snapshot: Snapshot, natives: tuple[Engine, ...]) -> bool:
     """Whether a runtime or specification may exist that could not be read here."""
-    unread = any(e.runtimes is None for e in engines if e.name != "podman")
+    unread = any(e.runtimes is None for e in natives if e.name != "podman")
     return snapshot.host.cdi is None or (
         unread
         and (
@@ -76,16 +76,16 @@ def container_toolkit_missing(snapshot: Snapshot, matrix: Matrix) -> Answer:
 
     Fix: install the toolkit, configure the engine, restart it.
     """
-    engines = _native(snapshot)
-    if not engines or has_cdi(snapshot) or any(map(has_runtime, snapshot.host.engines or ())):
+    natives = _native(snapshot)
+    if not natives or has_cdi(snapshot) or any(map(has_runtime, snapshot.host.engines or ())):
         return
-    if _cannot_tell(snapshot, engines):
+    if _cannot_tell(snapshot, natives):
         return
-    engine = engines[0]
+    engine = natives[0]
     installed = snapshot.host.toolkit_version is not None
     if installed and engine.name == "podman":
         return
-    names = ", ".join(each.name for each in engines)
+    names = ", ".join(each.name for each in natives)
     roads = [
         Fix(
             title="Configure the engine for the toolkit that is installed, and restart it"
@@ -103,7 +103,7 @@ def container_toolkit_missing(snapshot: Snapshot, matrix: Matrix) -> Answer:
     ]
     yield finding(
         "container-toolkit-missing",
-        "warning" if any(each.name == "docker" for each in engines) else "info",
+        "warning" if any(each.name == "docker" for each in natives) else "info",
         "container",
         names,
         f"{names} cannot give GPUs to containers",
@@ -121,7 +121,7 @@ def container_toolkit_missing(snapshot: Snapshot, matrix: Matrix) -> Answer:
                     value=", ".join(each.runtimes) if each.runtimes else "none known",
                     via=each.name,
                 )
-                for each in engines
+                for each in natives
             ),
             Evidence(label="CDI specifications", value="none", via="/etc/cdi, /var/run/cdi"),
             Evidence(
@@ -137,8 +137,8 @@ def container_toolkit_missing(snapshot: Snapshot, matrix: Matrix) -> Answer:
 def cdi_spec_missing(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """CDI specifications, where containers rely on them, are there and name files that exist.
 
-    Fires for a specification that mounts driver files which are gone (after a driver update), and for
-    podman with the toolkit installed but no specification at all.
+    Fires for a specification that mounts driver files which are gone (after a driver update), and
+    for podman with the toolkit installed but no specification at all.
 
     Why: a specification lists the driver's files by their full names, release included. After an
     update a container that asks for the GPU fails to start.
@@ -182,13 +182,13 @@ def cdi_spec_missing(snapshot: Snapshot, _matrix: Matrix) -> Answer:
             ),
         )
         return
-    engines = _native(snapshot)
+    natives = _native(snapshot)
     if (
         not has_cdi(snapshot)
-        and engines
-        and engines[0].name == "podman"
+        and natives
+        and natives[0].name == "podman"
         and snapshot.host.toolkit_version is not None
-        and not any(map(has_runtime, engines))
+        and not any(map(has_runtime, natives))
     ):
         yield finding(
             "cdi-spec-missing",
@@ -204,7 +204,7 @@ def cdi_spec_missing(snapshot: Snapshot, _matrix: Matrix) -> Answer:
                 generate,
                 Fix(
                     title="Then a container must see the GPU",
-                    commands=(engines.try_out(engines[0]),),
+                    commands=(engines.try_out(natives[0]),),
                 ),
             ),
             evidence=(
@@ -230,8 +230,8 @@ def _desktop(snapshot: Snapshot) -> bool:
 def docker_desktop_no_gpu(snapshot: Snapshot, matrix: Matrix) -> Answer:
     """The container engine in use on this Linux host is a native one.
 
-    Why: Docker Desktop for Linux runs containers in a virtual machine that has no GPU and none of the
-    host's driver files. On Windows it works, through WSL 2.
+    Why: Docker Desktop for Linux runs containers in a virtual machine that has no GPU and none of
+    the host's driver files. On Windows it works, through WSL 2.
 
     Fix: use the native engine.
     """

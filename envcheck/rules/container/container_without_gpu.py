@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envcheck.model.finding import Evidence, Fix
+from envcheck.model.finding import Evidence
 from envcheck.rules import engines, facts
 from envcheck.rules.base import finding, rule
 
@@ -21,6 +21,8 @@ NOTHING = frozenset({"", "void", "none"})
 
 NO_PERMISSION = 4
 UNKNOWN_ERROR = 999
+
+SHM = "/dev/shm"  # noqa: S108 - the shared memory itself is the subject
 
 DEFAULT_SHM_BYTES = 64 << 20
 """What container engines give to /dev/shm when nothing else is asked for."""
@@ -38,7 +40,11 @@ def _asked_for_gpus(snapshot: Snapshot) -> bool:
 def _host_has_driver(snapshot: Snapshot) -> bool:
     """The kernel, which container and host share, holds the nvidia module."""
     driver = snapshot.host.driver
-    return driver.module_loaded is True or driver.module_version is not None
+    return (
+        driver.module_loaded is True
+        or driver.module_version is not None
+        or bool(facts.gpu_nodes(snapshot))
+    )
 
 
 def _variables(snapshot: Snapshot) -> tuple[Evidence, ...]:
@@ -57,15 +63,16 @@ def _variables(snapshot: Snapshot) -> tuple[Evidence, ...]:
 def _got_nothing(snapshot: Snapshot) -> bool:
     """No device file of a GPU, or no driver library at all, while the host's module is loaded."""
     driver = snapshot.host.driver
-    libraries = driver.nvml.outcome == "missing" and driver.libcuda.outcome in {
+    no_libraries = driver.nvml.outcome == "missing" and driver.libcuda.outcome in {
         "missing",
         "not-asked",
     }
     return (
         _inside(snapshot)
         and _host_has_driver(snapshot)
-        and not facts.driver_works(snapshot)
-        and (facts.missing_nodes(snapshot) or libraries)
+        and not facts.gpus(snapshot)
+        and not facts.cuda_ok(snapshot)
+        and (facts.missing_nodes(snapshot) or no_libraries)
     )
 
 
@@ -82,11 +89,11 @@ def _got_nothing(snapshot: Snapshot) -> bool:
 def container_without_gpu(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """A container on a GPU host was started with its GPUs.
 
-    An error when the container holds a CUDA build or asked for GPUs, else a warning: a container may
-    be meant for the CPU.
+    An error when the container holds a CUDA build or asked for GPUs, else a warning: a container
+    may be meant for the CPU.
 
-    Why: device files and driver libraries are put into a container only when it is started with GPUs.
-    `--privileged` alone brings device files, but no libraries.
+    Why: device files and driver libraries are put into a container only when it is started with
+    GPUs. `--privileged` alone brings device files, but no libraries.
 
     Fix: start it anew with the flag of its engine.
     """
@@ -141,8 +148,8 @@ def _no_compute(snapshot: Snapshot) -> bool:
 def driver_capabilities_missing(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """The container asked for the driver's compute libraries.
 
-    Why: NVIDIA_DRIVER_CAPABILITIES names what the toolkit mounts. Without `compute`, libcuda is left
-    out, although nvidia-smi may work.
+    Why: NVIDIA_DRIVER_CAPABILITIES names what the toolkit mounts. Without `compute`, libcuda is
+    left out, although nvidia-smi may work.
 
     Fix: name compute as well.
     """
@@ -237,8 +244,8 @@ def _small_shm(snapshot: Snapshot) -> bool:
 def shm_too_small(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """A container with several GPUs or torch has more shared memory than the engine's default.
 
-    Why: NCCL and the worker processes of data loaders pass data through /dev/shm. At the default size
-    they fail with a bus error or "no space left on device" once there is enough of it.
+    Why: NCCL and the worker processes of data loaders pass data through /dev/shm. At the default
+    size they fail with a bus error or "no space left on device" once there is enough of it.
 
     Fix: more shared memory when the container is started.
     """
@@ -247,14 +254,14 @@ def shm_too_small(snapshot: Snapshot, _matrix: Matrix) -> Answer:
         "shm-too-small",
         "warning",
         "container",
-        "/dev/shm",
-        "/dev/shm is too small for NCCL and for data-loader workers",
+        SHM,
+        f"{SHM} is too small for NCCL and for data-loader workers",
         found=f"{size / (1 << 20):.0f} MiB",
         needed="several GiB, more with more GPUs and workers",
         why="NCCL and data-loader workers exchange data through /dev/shm and fail when it is full.",
         fix=engines.more_shm(snapshot),
         evidence=(
-            Evidence(label="/dev/shm", value=f"{size / (1 << 20):.0f} MiB", via="statvfs"),
+            Evidence(label=SHM, value=f"{size / (1 << 20):.0f} MiB", via="statvfs"),
             Evidence(label="GPUs", value=str(len(facts.gpus(snapshot))), via="NVML"),
         ),
     )

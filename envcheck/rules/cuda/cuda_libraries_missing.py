@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from envcheck.model.finding import Evidence, Fix
-from envcheck.rules import facts, install, pins
+from envcheck.rules import builds, facts, install, pins
 from envcheck.rules.base import finding, rule, unknown
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _CANNOT_OPEN = re.compile(
     needs=("env.packages",),
     explains=("cudnn-missing", "cuda-runtime-mismatch"),
 )
-def cuda_libraries_missing(snapshot: Snapshot, _matrix: Matrix) -> Answer:
+def cuda_libraries_missing(snapshot: Snapshot, matrix: Matrix) -> Answer:
     """Each framework's CUDA libraries are installed.
 
     Fires when wheels that the framework's own metadata requires are not installed and no other copy
@@ -50,17 +50,20 @@ def cuda_libraries_missing(snapshot: Snapshot, _matrix: Matrix) -> Answer:
         if said is not None:
             yield _finding(
                 snapshot,
+                matrix,
                 framework,
                 found=said.group().strip(),
-                evidence=(Evidence(label="import error", value=framework.error or "", via="import"),),
+                evidence=(
+                    Evidence(label="import error", value=framework.error or "", via="import"),
+                ),
             )
             continue
-        yield from _by_metadata(snapshot, framework)
+        yield from _by_metadata(snapshot, matrix, framework)
         if framework.name.startswith(("tensorflow", "tf-nightly")):
-            yield from _tensorflow(snapshot, framework)
+            yield from _tensorflow(snapshot, matrix, framework)
 
 
-def _by_metadata(snapshot: Snapshot, framework: Framework) -> Answer:
+def _by_metadata(snapshot: Snapshot, matrix: Matrix, framework: Framework) -> Answer:
     absent = [
         pin
         for pin in pins.pins(snapshot, framework)
@@ -83,6 +86,7 @@ def _by_metadata(snapshot: Snapshot, framework: Framework) -> Answer:
         names = ", ".join(pin.name for pin in missing)
         yield _finding(
             snapshot,
+            matrix,
             framework,
             found=f"not installed: {names}",
             evidence=tuple(dict.fromkeys(pin.evidence for pin in missing)),
@@ -108,7 +112,7 @@ def _resolved(snapshot: Snapshot) -> bool:
     return any(each.wins_for for each in snapshot.env.libraries or ())
 
 
-def _tensorflow(snapshot: Snapshot, framework: Framework) -> Iterator[Finding]:
+def _tensorflow(snapshot: Snapshot, matrix: Matrix, framework: Framework) -> Iterator[Finding]:
     """TensorFlow opens its libraries late and goes on without a GPU when there are none."""
     if (
         framework.origin in pins.FOREIGN_ORIGINS
@@ -122,11 +126,14 @@ def _tensorflow(snapshot: Snapshot, framework: Framework) -> Iterator[Finding]:
         return
     yield _finding(
         snapshot,
+        matrix,
         framework,
         found="no cuBLAS and no cuDNN: neither as wheels nor on the loader's path",
         evidence=(
             Evidence(
-                label="built with", value=f"CUDA {framework.cuda}", via=framework.location or "metadata"
+                label="built with",
+                value=f"CUDA {framework.cuda}",
+                via=framework.location or "metadata",
             ),
         ),
         extra="[and-cuda]",
@@ -135,13 +142,13 @@ def _tensorflow(snapshot: Snapshot, framework: Framework) -> Iterator[Finding]:
 
 def _finding(
     snapshot: Snapshot,
+    matrix: Matrix,
     framework: Framework,
     *,
     found: str,
     evidence: tuple[Evidence, ...],
     extra: str = "",
 ) -> Finding:
-    requirement = f"{framework.name}{extra}=={install.public_version(framework.version)}"
     return finding(
         "cuda-libraries-missing",
         "error",
@@ -150,12 +157,12 @@ def _finding(
         f"CUDA libraries that {framework.name} needs are missing",
         found=found,
         needed=f"the CUDA {framework.cuda} libraries that {framework.name} requires",
-        why=f"{framework.name} opens these libraries when it starts; without them it fails to import, "
-        "or runs on the CPU.",
+        why=f"{framework.name} opens these libraries when it starts; without them it fails to "
+        "import, or runs on the CPU.",
         fix=(
             Fix(
                 title=f"Install {framework.name} with its dependencies",
-                commands=install.install(snapshot, (requirement,)),
+                commands=builds.same_again(matrix, snapshot, framework, extra),
             ),
         ),
         evidence=evidence,

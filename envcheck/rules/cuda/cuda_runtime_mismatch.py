@@ -67,8 +67,8 @@ def _finding(
         f"{what[0].upper()}{what[1:]} is not of the release that {framework.name} was built for",
         found=install.label(package),
         needed=f"{pin.name} {exact}, which {pin.by} requires",
-        why="Within a CUDA major, libraries of a later release may stand in for earlier ones, not the "
-        "reverse; between majors neither works.",
+        why="Within a CUDA major, libraries of a later release may stand in for earlier ones, not "
+        "the reverse; between majors neither works.",
         fix=(
             Fix(
                 title="Put the required version back",

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from envcheck.model.snapshot import Snapshot
     from envcheck.rules.base import Answer
 
-_SAID = re.compile(r"cannot find -lcuda\b|libcuda\.so cannot found|libcuda\.so.*not found", re.IGNORECASE)
+_SAID = re.compile(
+    r"cannot find -lcuda\b|libcuda\.so cannot found|libcuda\.so.*not found", re.IGNORECASE
+)
 
 
 @rule("libcuda-not-linkable", component="cuda", when=facts.needs_gpu)
@@ -24,8 +26,8 @@ def libcuda_not_linkable(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     Fires on what a framework said when it was asked, never on a guess: the linker finds libcuda in
     more places than can be listed.
 
-    Why: Triton compiles a small C file that links with -lcuda. The driver installs libcuda.so.1; the
-    linker wants libcuda.so, or a loader cache that lists it.
+    Why: Triton compiles a small C file that links with -lcuda. The driver installs libcuda.so.1;
+    the linker wants libcuda.so, or a loader cache that lists it.
 
     Fix: refresh the loader's cache, or point Triton to the directory.
     """

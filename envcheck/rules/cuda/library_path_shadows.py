@@ -29,6 +29,9 @@ CUDA_LIBRARIES = (
     "nvrtc",
     "nvjitlink",
 )
+STRICT = frozenset({"cublas", "cublasLt", "cusparse", "cusolver", "nvjitlink"})
+"""Libraries of which a release needs symbols that earlier ones of the same major do not have."""
+
 CUDNN_PARTS = (
     "cudnn",
     "cudnn_graph",
@@ -56,12 +59,13 @@ CUDNN_PARTS = (
 def library_path_shadows_cuda(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """No older CUDA library from outside wins over the framework's own copy.
 
-    An error only when the copy that the loader takes is of an older minor release, or another major,
-    than the framework's own copy, which is on disk too. A toolkit on LD_LIBRARY_PATH that wins
-    nothing, or that is as new, is healthy.
+    Fires only when the copy that the loader takes is of an older minor release, or another major,
+    than the framework's own copy, which is on disk too: an error for cuBLAS, cuSPARSE, cuSOLVER and
+    nvJitLink, which gain symbols with every release, a warning for the rest. A toolkit on
+    LD_LIBRARY_PATH that wins nothing, or that is as new, is healthy.
 
-    Why: LD_LIBRARY_PATH, conda or the loader's cache come before the place where the framework keeps
-    its libraries, unless it was built with an rpath that comes first.
+    Why: LD_LIBRARY_PATH, conda or the loader's cache come before the place where the framework
+    keeps its libraries, unless it was built with an rpath that comes first.
 
     Fix: take the directory out of LD_LIBRARY_PATH, or let the framework's own directory come first.
     """
@@ -200,8 +204,8 @@ def _unresolved(
         return None
     first = doubtful[0]
     return (
-        f"LD_LIBRARY_PATH holds {first.name} {first.version} ({first.path}); whether {framework.name} "
-        f"takes it or its own {component} copy could not be worked out"
+        f"LD_LIBRARY_PATH holds {first.name} {first.version} ({first.path}); whether "
+        f"{framework.name} takes it or its own {component} copy could not be worked out"
     )
 
 
@@ -217,7 +221,9 @@ def _finding(
     framework: Framework,
     bad: list[tuple[Library, str]],
 ) -> Finding:
+    bad = sorted(bad, key=lambda each: each[0].name not in STRICT)
     copy, why = bad[0]
+    severe = component != "cuda" or copy.name in STRICT or "another major" in why
     variable = any(each.via == "LD_LIBRARY_PATH" for each, _why in bad)
     evidence = [pins.copy_evidence(each) for each, _why in bad]
     value = snapshot.env.variable("LD_LIBRARY_PATH")
@@ -225,7 +231,7 @@ def _finding(
         evidence.append(Evidence(label="LD_LIBRARY_PATH", value=value, via="environment"))
     return finding(
         id,
-        "error",
+        "error" if severe else "warning",
         component,
         f"{copy.name} {copy.version}",
         f"{framework.name} loads a {component} library from outside that does not fit",

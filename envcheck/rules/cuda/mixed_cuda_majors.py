@@ -47,8 +47,8 @@ def mixed_cuda_majors(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     framework that was asked had loaded both majors. Wheels of another major in folders of their own
     that no installed framework is built for are information.
 
-    Why: `nvidia-nccl-cu12` and `nvidia-nccl-cu13` both install nvidia/nccl/lib/libnccl.so.2. The one
-    installed last wins, whichever the framework was built for.
+    Why: `nvidia-nccl-cu12` and `nvidia-nccl-cu13` both install nvidia/nccl/lib/libnccl.so.2. The
+    one installed last wins, whichever the framework was built for.
 
     Fix: uninstall both (uninstalling one deletes the files of the other too), then install the one
     that the framework requires.
@@ -137,12 +137,14 @@ def _collision(snapshot: Snapshot, one: Package, other: Package, path: str) -> F
         "Wheels of two CUDA majors overwrite each other's library",
         found=f"both own {path}",
         needed=f"one of them: {', '.join(sorted(names))}" if names else "one of them",
-        why="Both wheels install the same file, so the framework loads whichever was installed last, "
-        "and a library of another CUDA major fails to load or misses symbols.",
+        why="Both wheels install the same file, so the framework loads whichever was installed "
+        "last, and a library of another CUDA major fails to load or misses symbols.",
         fix=fix,
         evidence=(
             Evidence(label="installed", value=install.label(one), via=one.location or "metadata"),
-            Evidence(label="installed", value=install.label(other), via=other.location or "metadata"),
+            Evidence(
+                label="installed", value=install.label(other), via=other.location or "metadata"
+            ),
             *(pin.evidence for pin in wanted),
         ),
     )
@@ -191,7 +193,9 @@ def _both_loaded(snapshot: Snapshot) -> Iterator[Finding]:
                 ),
                 evidence=tuple(
                     Evidence(
-                        label="loaded", value=f"{e.path or e.name} ({e.version})", via="process maps"
+                        label="loaded",
+                        value=f"{e.path or e.name} ({e.version})",
+                        via="process maps",
                     )
                     for e in runtimes
                 ),
@@ -225,8 +229,8 @@ def _leftovers(snapshot: Snapshot) -> Iterator[Finding]:
         "Wheels of a CUDA major that no framework here was built for",
         found=", ".join(install.label(package) for package in unused),
         needed=f"nothing; the frameworks use CUDA {', '.join(str(m) for m in sorted(majors))}",
-        why="They lie in folders of their own, so that they disturb nothing; no framework found here was "
-        "built for their CUDA major.",
+        why="They lie in folders of their own, so that they disturb nothing; no framework found "
+        "here was built for their CUDA major.",
         fix=(
             Fix(
                 title="Remove them if nothing else needs them",

@@ -29,8 +29,8 @@ def nvcc_cuda_major_mismatch(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     A warning when something here builds extensions and the nvcc in use is of another CUDA major;
     silent otherwise, because wheels bring their own CUDA and an old toolkit on disk harms nothing.
 
-    Why: torch's extension builder refuses an nvcc of another major, and code that was built with one
-    does not load.
+    Why: torch's extension builder refuses an nvcc of another major, and code that was built with
+    one does not load.
 
     Fix: point CUDA_HOME to a toolkit of the same major.
     """
@@ -54,7 +54,9 @@ def _finding(
         (
             each
             for each in snapshot.env.toolkits or ()
-            if each.nvcc and (r := Release.maybe(each.version)) is not None and r.major == built.major
+            if each.nvcc
+            and (r := Release.maybe(each.version)) is not None
+            and r.major == built.major
         ),
         None,
     )
@@ -76,11 +78,13 @@ def _finding(
         "Extensions would be built with another CUDA major than torch's",
         found=f"nvcc {toolkit.version} in {toolkit.root}",
         needed=f"a CUDA {built.major} toolkit, as torch was built with CUDA {torch.cuda}",
-        why="Running torch does not use this toolkit, but building an extension does, and torch refuses "
-        "an nvcc of another CUDA major.",
+        why="Running torch does not use this toolkit, but building an extension does, and torch "
+        "refuses an nvcc of another CUDA major.",
         fix=(fix,),
         evidence=(
-            Evidence(label="nvcc", value=f"{toolkit.version} at {toolkit.root}", via=toolkit.via or ""),
+            Evidence(
+                label="nvcc", value=f"{toolkit.version} at {toolkit.root}", via=toolkit.via or ""
+            ),
             Evidence(label="torch", value=torch.version, via=torch.location or "torch/version.py"),
             *need,
         ),

@@ -41,8 +41,8 @@ def cudnn_missing(snapshot: Snapshot, _matrix: Matrix) -> Answer:
         if snapshot.env.libraries is None:
             yield unknown(
                 "cudnn-missing",
-                f"{pin.name} is not installed, and which other copy {framework.name} would load was "
-                "not read",
+                f"{pin.name} is not installed, and which other copy {framework.name} would load "
+                "was not read",
             )
         elif not any(each.name == "cudnn" for each in snapshot.env.libraries):
             yield _finding(snapshot, framework, pin, f"{pin.name} is not installed", pin.evidence)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def cudnn_version_mismatch(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """The installed cuDNN wheel is the one that the framework pins, or a compatible newer one.
 
-    Another major version is an error, an older version than the pin a warning, a newer minor version
-    of the same major is compatible and says nothing.
+    Another major version is an error, an older version than the pin a warning, a newer minor
+    version of the same major is compatible and says nothing.
 
     Why: cuDNN keeps compatibility forwards within a major version. A library that is older than the
     one that the framework was built with misses functions and fixes.

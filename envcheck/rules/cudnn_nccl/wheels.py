@@ -47,8 +47,8 @@ def judge_pin(snapshot: Snapshot, id: str, stem: str, product: str) -> Answer:  
             f"The installed {product} is not the one that {framework.name} was built for",
             found=install.label(package),
             needed=f"{pin.name}{text}, which {pin.by} requires",
-            why=f"{product} stays compatible with programs built for earlier versions of one major; "
-            "an older library, or another major, does not fit.",
+            why=f"{product} stays compatible with programs built for earlier versions of one "
+            "major; an older library, or another major, does not fit.",
             fix=(
                 Fix(
                     title=f"Put the {product} that {framework.name} requires back",
@@ -59,7 +59,9 @@ def judge_pin(snapshot: Snapshot, id: str, stem: str, product: str) -> Answer:  
             ),
             evidence=(
                 Evidence(
-                    label="installed", value=install.label(package), via=package.location or "metadata"
+                    label="installed",
+                    value=install.label(package),
+                    via=package.location or "metadata",
                 ),
                 pin.evidence,
             ),

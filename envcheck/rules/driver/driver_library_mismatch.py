@@ -14,16 +14,6 @@ if TYPE_CHECKING:
     from envcheck.model.snapshot import Snapshot
     from envcheck.rules.base import Answer
 
-NVML_LIB_RM_VERSION_MISMATCH = 18
-_WORDS = "driver/library version mismatch"
-
-
-def _said_mismatch(snapshot: Snapshot) -> bool:
-    driver = snapshot.host.driver
-    return (
-        driver.nvml.outcome == "error" and driver.nvml.code == NVML_LIB_RM_VERSION_MISMATCH
-    ) or any(_WORDS in (each.message or "").lower() for each in (driver.nvml, driver.smi))
-
 
 def _versions_differ(snapshot: Snapshot) -> bool:
     driver = snapshot.host.driver
@@ -43,20 +33,20 @@ def _could_mismatch(snapshot: Snapshot) -> bool:
     when=_could_mismatch,
     explains=(*facts.AFTER_DRIVER, "driver-not-loaded"),
 )
-def driver_library_mismatch(snapshot: Snapshot, _matrix: Matrix) -> Answer:
+def driver_library_mismatch(snapshot: Snapshot, matrix: Matrix) -> Answer:
     """The loaded kernel module and the driver's user-space libraries are of one release.
 
     Told by NVML itself (error 18), or by unequal releases of the loaded module and of the files on
     disk while the driver does not answer. Libraries of cuda-compat are not counted.
 
-    Why: an update replaced the files on disk while the old module stayed in the kernel. The libraries
-    refuse to talk to a module of another release.
+    Why: an update replaced the files on disk while the old module stayed in the kernel. The
+    libraries refuse to talk to a module of another release.
 
     Fix: load the new module, by a restart or by reloading the modules. Reinstalling helps only when
     the module file on disk is of another release too.
     """
     driver = snapshot.host.driver
-    told = _said_mismatch(snapshot)
+    told = facts.said_mismatch(snapshot)
     differ = _versions_differ(snapshot)
     if not told and (not differ or facts.driver_works(snapshot)):
         return
@@ -65,22 +55,21 @@ def driver_library_mismatch(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     evidence = []
     if driver.module_version:
         evidence.append(
-            Evidence(
-                label="loaded kernel module", value=module, via="/proc/driver/nvidia/version"
-            )
+            Evidence(label="loaded kernel module", value=module, via="/proc/driver/nvidia/version")
         )
     if driver.userspace_version:
         evidence.append(
             Evidence(
-                label="user-space libraries", value=driver.userspace_version, via="libraries on disk"
+                label="user-space libraries",
+                value=driver.userspace_version,
+                via="libraries on disk",
             )
         )
     evidence += facts.answers(snapshot)
     evidence += facts.log_evidence(facts.log_lines(snapshot, r"API mismatch"))
-    if facts.in_container(snapshot):
-        road = _container_road()
-    else:
-        road = _host_road(snapshot, files)
+    road = (
+        _container_road() if facts.in_container(snapshot) else _host_road(snapshot, matrix, files)
+    )
     yield finding(
         "driver-library-mismatch",
         "error",
@@ -96,12 +85,12 @@ def driver_library_mismatch(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     )
 
 
-def _host_road(snapshot: Snapshot, files: str | None) -> tuple[Fix, ...]:
+def _host_road(snapshot: Snapshot, matrix: Matrix, files: str | None) -> tuple[Fix, ...]:
     on_disk = fixes.module_on_disk(snapshot)
     wanted = Release.maybe(files)
     if on_disk is not None and wanted is not None and not on_disk.starts_like(wanted):
         return (
-            fixes.rebuild_module(snapshot),
+            fixes.rebuild_module(snapshot, matrix),
             fixes.reboot(f"Then restart, so that the {files} module is loaded"),
             Fix(
                 title=f"If the module on disk stays {on_disk}, install kernel module and libraries "
@@ -113,9 +102,12 @@ def _host_road(snapshot: Snapshot, files: str | None) -> tuple[Fix, ...]:
         fixes.reload_modules(),
         fixes.reboot("Or restart the machine, which loads the module that is on disk"),
         Fix(
-            title="Only if both still differ afterwards, the files on disk differ too: compare them, "
-            "then install kernel module and libraries of one release",
-            commands=("modinfo -F version nvidia", "ls -l $(ldconfig -p | awk '/libcuda.so.1/{print $NF}')"),
+            title="Only if both still differ afterwards, the files on disk differ too: compare "
+            "them, then install kernel module and libraries of one release",
+            commands=(
+                "modinfo -F version nvidia",
+                "ls -l $(ldconfig -p | awk '/libcuda.so.1/{print $NF}')",
+            ),
         ),
     )
 
@@ -123,17 +115,17 @@ def _host_road(snapshot: Snapshot, files: str | None) -> tuple[Fix, ...]:
 def _container_road() -> tuple[Fix, ...]:
     return (
         Fix(
-            title="Recreate the container: it still holds the libraries of the driver that the host "
-            "had when it was started",
+            title="Recreate the container: it still holds the libraries of the driver that the "
+            "host had when it was started",
         ),
         Fix(
-            title="If it persists in a new container, the image carries driver libraries of its own; "
-            "remove them from the image",
+            title="If it persists in a new container, the image carries driver libraries of its "
+            "own; remove them from the image",
             commands=("find / -xdev -name 'libcuda.so.*' -o -xdev -name 'libnvidia-ml.so.*'",),
         ),
         Fix(
-            title="If nvidia-smi fails on the host as well, the host needs a restart to load its new "
-            "kernel module",
+            title="If nvidia-smi fails on the host as well, the host needs a restart to load its "
+            "new kernel module",
             commands=("nvidia-smi",),
         ),
     )

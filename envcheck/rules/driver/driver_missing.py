@@ -28,8 +28,8 @@ def _concerned(snapshot: Snapshot) -> bool:
 def driver_missing(snapshot: Snapshot, matrix: Matrix) -> Answer:
     """An NVIDIA driver, kernel module and libcuda, is installed where there is an NVIDIA GPU.
 
-    Silent inside containers, where the driver belongs to the host, and for GPUs that are handed to a
-    virtual machine.
+    Silent inside containers, where the driver belongs to the host, and for GPUs that are handed to
+    a virtual machine.
 
     Why: the GPU is on the bus, and without the driver no program can use it. Some distributions
     package libcuda by itself, and driver containers install the kernel module for containers only:
@@ -59,7 +59,7 @@ def _nothing_installed(snapshot: Snapshot, matrix: Matrix) -> Finding:
     devices = facts.usable_pci_gpus(snapshot)
     rivals = sorted({d.kernel_driver for d in devices if d.kernel_driver in facts.RIVAL_DRIVERS})
     evidence = [
-        Evidence(label="GPU", value=facts.pci_label(each), via="/sys/bus/pci/devices")
+        Evidence(label="GPU", value=drivers.device_label(matrix, each), via="/sys/bus/pci/devices")
         for each in devices
     ]
     evidence += [
@@ -72,12 +72,13 @@ def _nothing_installed(snapshot: Snapshot, matrix: Matrix) -> Finding:
         "driver-missing",
         "error",
         "driver",
-        ", ".join(facts.pci_label(each) for each in devices),
+        ", ".join(drivers.device_label(matrix, each) for each in devices),
         "An NVIDIA GPU is present, but no NVIDIA driver is installed",
         found="no NVIDIA driver",
         needed=choice.text,
         why="The GPU is on the PCI bus. Without NVIDIA's kernel module and libcuda no CUDA program "
-        "can open it." + (f" {' and '.join(map(str, rivals))} drives only a display." if rivals else ""),
+        "can open it."
+        + (f" {' and '.join(map(str, rivals))} drives only a display." if rivals else ""),
         fix=drivers.install_driver(snapshot, matrix, choice),
         evidence=evidence,
         sources=choice.sources,

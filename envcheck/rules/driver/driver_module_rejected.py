@@ -45,8 +45,9 @@ def driver_module_rejected(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     Needs the kernel's own words, or modprobe's: Secure Boot alone proves nothing, since signed
     modules load under it.
 
-    Why: with Secure Boot or lockdown the kernel loads only modules signed with a key that it trusts.
-    A module that DKMS built here is signed with a key of this machine, which must be enrolled once.
+    Why: with Secure Boot or lockdown the kernel loads only modules signed with a key that it
+    trusts. A module that DKMS built here is signed with a key of this machine, which must be
+    enrolled once.
 
     Fix: enrol that key at the next start, or install the modules that the distribution signed.
     """

@@ -18,28 +18,33 @@ if TYPE_CHECKING:
 def _silent_driver(snapshot: Snapshot) -> bool:
     return (
         facts.discrete(snapshot)
-        and bool(facts.usable_pci_gpus(snapshot))
+        and (
+            bool(facts.usable_pci_gpus(snapshot))
+            or (snapshot.host.pci is None and snapshot.host.driver.installed is True)
+        )
         and not facts.driver_works(snapshot)
     )
 
 
 @rule("driver-not-loaded", component="driver", when=_silent_driver, explains=facts.AFTER_DRIVER)
-def driver_not_loaded(snapshot: Snapshot, _matrix: Matrix) -> Answer:
+def driver_not_loaded(snapshot: Snapshot, matrix: Matrix) -> Answer:
     """The kernel module of an installed driver is loaded, and its device files can be opened.
 
     Why: after a kernel update the module may not have been built for the new kernel; then nothing
-    loads at boot, and nvidia-smi says that it could not communicate with the driver. A loaded module
-    without device files, or with files that this user may not open, looks the same to a program.
+    loads at boot, and nvidia-smi says that it could not communicate with the driver. A loaded
+    module without device files, or with files that this user may not open, looks the same to a
+    program.
 
-    Fix: build the module for the running kernel and load it; or create the device files; or let this
-    user open them.
+    Fix: build the module for the running kernel and load it; or create the device files; or let
+    this user open them.
     """
     driver = snapshot.host.driver
-    if not facts.driver_loaded(snapshot) and driver.module_loaded is False:
+    absent = driver.module_loaded is False or facts.said_not_loaded(snapshot)
+    if not facts.driver_loaded(snapshot) and absent:
         if facts.in_container(snapshot):
             yield _host_module_absent(snapshot)
         elif driver.installed:
-            yield _module_not_loaded(snapshot)
+            yield _module_not_loaded(snapshot, matrix)
     elif facts.driver_loaded(snapshot) and facts.on_host(snapshot):
         closed = facts.closed_nodes(snapshot)
         if closed:
@@ -48,7 +53,7 @@ def driver_not_loaded(snapshot: Snapshot, _matrix: Matrix) -> Answer:
             yield _nodes_missing(snapshot)
 
 
-def _module_not_loaded(snapshot: Snapshot) -> Finding:
+def _module_not_loaded(snapshot: Snapshot, matrix: Matrix) -> Finding:
     driver = snapshot.host.driver
     kernel = snapshot.host.os.kernel or "the running kernel"
     built = fixes.module_built(snapshot)
@@ -76,13 +81,13 @@ def _module_not_loaded(snapshot: Snapshot) -> Finding:
             f"No nvidia module exists for kernel {kernel}: it was not built after a kernel update, "
             "most often because that kernel's headers are not installed."
         )
-        road: tuple[Fix, ...] = (fixes.rebuild_module(snapshot),)
+        road: tuple[Fix, ...] = (fixes.rebuild_module(snapshot, matrix),)
     else:
         why = (
             "The driver is installed but its kernel module is not in the kernel, so no program can "
             "reach the GPU. Loading it by hand shows the kernel's reason if it refuses."
         )
-        road = (fixes.load_module(), fixes.rebuild_module(snapshot))
+        road = (fixes.load_module(), fixes.rebuild_module(snapshot, matrix))
     return finding(
         "driver-not-loaded",
         "error",
@@ -106,8 +111,8 @@ def _host_module_absent(snapshot: Snapshot) -> Finding:
         "The host of this container has a GPU, but no NVIDIA kernel module is loaded",
         found="nvidia kernel module not loaded in the host's kernel",
         needed="a working NVIDIA driver on the host",
-        why="Containers share the host's kernel, and it holds no nvidia module. Whether a driver is "
-        "installed on the host cannot be seen from in here.",
+        why="Containers share the host's kernel, and it holds no nvidia module. Whether a driver "
+        "is installed on the host cannot be seen from in here.",
         fix=(
             Fix(
                 title="On the host, outside the container, see what is wrong with the driver",
@@ -133,8 +138,8 @@ def _nodes_closed(snapshot: Snapshot, closed: tuple[str, ...]) -> Finding:
         "The driver is loaded, but this user may not open its device files",
         found=f"no permission for {', '.join(closed)}",
         needed="device files that this user may read and write",
-        why="The kernel module is there and works for others; for this user every call to it fails, "
-        "which programs report as a missing or unreachable driver.",
+        why="The kernel module is there and works for others; for this user every call to it "
+        "fails, which programs report as a missing or unreachable driver.",
         fix=(
             Fix(
                 title="See which group owns the files, join it, and log in again",
@@ -144,8 +149,8 @@ def _nodes_closed(snapshot: Snapshot, closed: tuple[str, ...]) -> Finding:
                 ),
             ),
             Fix(
-                title="Or open them for every user until the next restart (what stays is set by the "
-                "NVreg_DeviceFileMode option of the nvidia module)",
+                title="Or open them for every user until the next restart (what stays is set by "
+                "the NVreg_DeviceFileMode option of the nvidia module)",
                 commands=(f"sudo chmod a+rw {' '.join(closed)}",),
             ),
         ),

@@ -22,6 +22,10 @@ CODES_OF_OTHER_CHECKS = frozenset({46, 214, facts.CUDA_FABRIC_NOT_READY, 803, 80
 """Devices held exclusively, memory error, fabric, driver mismatch, forward compatibility."""
 
 
+NVML_OF_OTHER_CHECKS = frozenset({15, facts.NVML_MISMATCH})
+"""GPU is lost, driver and library differ."""
+
+
 def _half_alive(snapshot: Snapshot) -> bool:
     """The module is there and the GPUs are, but not everything answers."""
     return (
@@ -43,31 +47,30 @@ def driver_state_stale(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     fabric, compatibility, memory) belong to other checks.
 
     Why: after suspend and resume, or when nvidia_uvm was loaded from another build, the memory
-    module of the driver keeps a state that no longer fits the GPU. nvidia-smi does not use it, so it
-    still looks well.
+    module of the driver keeps a state that no longer fits the GPU. nvidia-smi does not use it, so
+    it still looks well.
 
     Fix: reload nvidia_uvm when nothing uses the GPU, or restart.
     """
     driver = snapshot.host.driver
-    cuda = driver.libcuda
-    if facts.nvml_ok(snapshot) and cuda.outcome in {"timeout", "crash"}:
-        yield unknown("driver-state-stale", f"cuInit: {facts.said(cuda)}", "missing")
+    cuda, nvml = driver.libcuda, driver.nvml
+    no_word_against = nvml.outcome in {"ok", "missing", "not-asked"}
+    if no_word_against and cuda.outcome in {"timeout", "crash"}:
+        yield unknown("driver-state-stale", f"cuInit: {facts.said(cuda)}")
         return
-    by_cuda = facts.nvml_ok(snapshot) and cuda.outcome == "error" and cuda.code in STALE_CODES
+    failed = no_word_against and cuda.outcome == "error"
+    by_cuda = failed and cuda.code in STALE_CODES
     no_uvm = (
-        facts.nvml_ok(snapshot)
-        and cuda.outcome == "error"
-        and cuda.code in {facts.CUDA_NO_DEVICE, *STALE_CODES}
-        and _uvm_node_missing(snapshot)
+        failed and cuda.code in {facts.CUDA_NO_DEVICE, *STALE_CODES} and _uvm_node_missing(snapshot)
     )
-    by_nvml = (
-        facts.on_host(snapshot)
-        and driver.nvml.outcome == "error"
-        and driver.nvml.code == NVML_UNKNOWN
-    )
+    by_nvml = facts.on_host(snapshot) and nvml.outcome == "error" and nvml.code == NVML_UNKNOWN
     if not (by_cuda or no_uvm or by_nvml):
-        if facts.nvml_ok(snapshot) and cuda.outcome == "error" and not _has_own_check(snapshot):
-            yield unknown("driver-state-stale", f"cuInit fails and names no cause: {facts.said(cuda)}")
+        if failed and not _has_own_check(snapshot):
+            yield unknown(
+                "driver-state-stale", f"cuInit fails and names no cause: {facts.said(cuda)}"
+            )
+        elif nvml.outcome == "error" and nvml.code not in NVML_OF_OTHER_CHECKS:
+            yield unknown("driver-state-stale", f"NVML answers an error: {facts.said(nvml)}")
         return
     evidence = list(facts.answers(snapshot))
     if no_uvm:

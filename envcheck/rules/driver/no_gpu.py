@@ -17,14 +17,17 @@ if TYPE_CHECKING:
 def _could_be_absent(snapshot: Snapshot) -> bool:
     """Nothing shows a GPU, and no answer of the driver speaks of one."""
     driver = snapshot.host.driver
+    nvml = driver.nvml
+    troubled = nvml.outcome in {"timeout", "crash"} or (
+        nvml.outcome == "error" and bool(driver.module_loaded)
+    )
     return (
         not facts.has_gpu(snapshot)
         and not facts.nvidia_pci_gpus(snapshot)
         and snapshot.host.wsl != 1
-        and not (snapshot.host.wsl == 2 and driver.installed is True)  # noqa: PLR2004 - version 2
-        and driver.nvml.outcome not in {"timeout", "crash"}
-        and not (driver.module_loaded and driver.nvml.outcome == "error")
-        and not any(node.path.startswith("/dev/nvidia0") for node in snapshot.host.nodes or ())
+        and not (snapshot.host.wsl == 2 and driver.installed is True)
+        and not troubled
+        and (facts.nvml_ok(snapshot) or not facts.gpu_nodes(snapshot))
     )
 
 
@@ -47,8 +50,8 @@ def _could_be_absent(snapshot: Snapshot) -> bool:
 def no_gpu(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """An NVIDIA GPU is present.
 
-    Looks at the PCI bus, the driver's own list and the device files. The finding is a warning, since
-    a machine without a GPU is a fault only where one is required: commands that require one
+    Looks at the PCI bus, the driver's own list and the device files. The finding is a warning,
+    since a machine without a GPU is a fault only where one is required: commands that require one
     (`--require-gpu`, `smoke`, `watch`) raise it to an error. A CUDA toolkit or a CUDA build of a
     framework on the disk requires nothing by itself.
 
@@ -98,7 +101,7 @@ def no_gpu(snapshot: Snapshot, _matrix: Matrix) -> Answer:
         )
     elif facts.in_container(snapshot):
         fixes[1] = Fix(
-            title="Otherwise run this on the host, outside the container, to see whether it has one",
+            title="Otherwise run this on the host, outside the container, whether it has one",
             commands=("envcheck doctor",),
         )
     elif host.virtual:
@@ -115,7 +118,7 @@ def no_gpu(snapshot: Snapshot, _matrix: Matrix) -> Answer:
         f"No NVIDIA GPU is visible {here}",
         found="no NVIDIA GPU",
         needed="an NVIDIA GPU, if GPU work is meant to run here",
-        why="No NVIDIA device is on the PCI bus or known to a driver, so frameworks run on the CPU.",
+        why="No NVIDIA device is on the PCI bus or known to a driver: frameworks run on the CPU.",
         fix=fixes,
         evidence=evidence,
     )

@@ -79,9 +79,7 @@ def _bound(devices: tuple[PciDevice, ...]) -> tuple[Evidence, ...]:
     )
 
 
-def _rival(
-    snapshot: Snapshot, devices: tuple[PciDevice, ...], lines: tuple[str, ...]
-) -> Finding:
+def _rival(snapshot: Snapshot, devices: tuple[PciDevice, ...], lines: tuple[str, ...]) -> Finding:
     names = sorted({d.kernel_driver for d in devices if d.kernel_driver in facts.RIVAL_DRIVERS})
     rival = str(names[0]) if names else "nouveau"
     return finding(
@@ -92,7 +90,7 @@ def _rival(
         f"The {rival} driver owns the GPU, so NVIDIA's driver cannot use it",
         found=f"GPU bound to {rival}",
         needed="GPU bound to nvidia",
-        why=f"A device has one kernel driver, and {rival} took it before NVIDIA's module was loaded.",
+        why=f"A device has one kernel driver, and {rival} took it before NVIDIA's was loaded.",
         fix=(
             Fix(
                 title=f"Keep {rival} from loading, rebuild the initial RAM disk, restart",

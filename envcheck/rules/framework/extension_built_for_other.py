@@ -29,16 +29,17 @@ def _has_torch(snapshot: Snapshot) -> bool:
     when=_has_torch,
     needs=("env.packages",),
 )
-def extension_built_for_other_torch(snapshot: Snapshot, _matrix: Matrix) -> Answer:
+def extension_built_for_other_torch(snapshot: Snapshot, matrix: Matrix) -> Answer:
     """Native extensions were built for the torch that is installed.
 
     Fires when an extension's tag names another minor release of torch, or when an extension that
     holds machine code requires exactly another torch than the one installed.
 
-    Why: torch's C++ interface has no stable ABI across minor releases. The extension fails to import
-    with an undefined symbol, or crashes.
+    Why: torch's C++ interface has no stable ABI across minor releases. The extension fails to
+    import with an undefined symbol, or crashes.
 
-    Fix: install the extension's build for this torch, or the torch that the extension was built for.
+    Fix: install the extension's build for this torch, or the torch that the extension was built
+    for.
     """
     torch = snapshot.env.framework("torch")
     have = Release.maybe(torch.version) if torch else None
@@ -52,7 +53,7 @@ def extension_built_for_other_torch(snapshot: Snapshot, _matrix: Matrix) -> Answ
                     snapshot,
                     torch,
                     package,
-                    releases=tag.torch,
+                    releases=_published(matrix, tag.torch),
                     evidence=Evidence(label="build tag", value=tag.text, via="wheel"),
                 )
             continue
@@ -84,8 +85,8 @@ def extension_built_for_other_torch(snapshot: Snapshot, _matrix: Matrix) -> Answ
 def extension_built_for_other_cuda(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """Native extensions were built for the CUDA major of the installed torch.
 
-    Why: an extension of another CUDA major asks for libraries (libcudart.so.NN) that this environment
-    does not hold, or brings a second CUDA runtime into the process.
+    Why: an extension of another CUDA major asks for libraries (libcudart.so.NN) that this
+    environment does not hold, or brings a second CUDA runtime into the process.
 
     Fix: install the extension's build for this CUDA major.
     """
@@ -105,14 +106,22 @@ def extension_built_for_other_cuda(snapshot: Snapshot, _matrix: Matrix) -> Answe
             f"{package.name} was built for another CUDA major than torch",
             found=f"{package.name} built for CUDA {tag.cuda_major}, torch for CUDA {torch.cuda}",
             needed=f"a build of {package.name} for CUDA {release.major}",
-            why="Its machine code is linked against CUDA libraries of another major, which torch does "
-            "not bring.",
+            why="Its machine code is linked against CUDA libraries of another major, which torch "
+            "does not bring.",
             fix=(_rebuild(snapshot, package),),
             evidence=(
                 Evidence(label="build tag", value=tag.text, via="wheel"),
-                Evidence(label="torch", value=torch.version, via=torch.location or "torch/version.py"),
+                Evidence(
+                    label="torch", value=torch.version, via=torch.location or "torch/version.py"
+                ),
             ),
         )
+
+
+def _published(matrix: Matrix, releases: tuple[str, ...]) -> tuple[str, ...]:
+    """Of several readings of a tag those that the table knows as releases; all when it knows none."""
+    known = {Release.parse(row.version).series for row in matrix.torch_builds}
+    return tuple(each for each in releases if each in known) or releases
 
 
 def _unreleased(torch: Framework) -> bool:
@@ -172,7 +181,7 @@ def _rebuild(snapshot: Snapshot, package: Package) -> Fix:
     if snapshot.env.python.manager in {"poetry", "pdm"}:
         options = ""
     return Fix(
-        title=f"Install the wheel of {package.name} that its project builds for this torch and CUDA, "
-        "or build it here (needs nvcc of the same CUDA major)",
+        title=f"Install the wheel of {package.name} that its project builds for this torch and "
+        "CUDA, or build it here (needs nvcc of the same CUDA major)",
         commands=(*before, command + options),
     )

@@ -65,8 +65,8 @@ class Built:
 def built(package: Package) -> Built | None:
     """Read an extension's local tag; None for distributions that are no torch extension.
 
-    Tags look like `+cu12torch2.5cxx11abiFALSE`, `+pt25cu124`, `+cu121`. They stand in the version or,
-    when the wheel was renamed, only in the file name that was installed.
+    Tags look like `+cu12torch2.5cxx11abiFALSE`, `+pt25cu124`, `+cu121`. They stand in the version
+    or, when the wheel was renamed, only in the file name that was installed.
     """
     text = next(
         (
@@ -99,12 +99,7 @@ def abi(built_for: Built) -> bool | None:
 def _releases(digits: str) -> tuple[str, ...]:
     """Releases that a tag's digits may mean: `2.5.1` is 2.5; `25` is 2.5; `210` is 2.1 or 2.10."""
     if "." in digits:
-        release = Release.parse(digits)
-        return (release.series,)
+        return (Release.parse(digits).series,)
     major, rest = digits[0], digits[1:]
-    if not rest:
-        return ()
-    options = {f"{major}.{int(rest)}"}
-    if len(rest) > 1 and major != "1":
-        options.add(f"{major}.{rest[0]}")
-    return tuple(sorted(options))
+    lengths = range(1, min(len(rest), 2) + 1)
+    return tuple(f"{major}.{int(rest[:length])}" for length in lengths)

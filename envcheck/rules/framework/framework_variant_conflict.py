@@ -56,16 +56,21 @@ _SILENT = frozenset({"onnxruntime", "tensorflow", "paddle"})
 def framework_variant_conflict(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """No two variants of one package share its folder.
 
-    An error on a machine with a GPU for packages that fall back to the CPU without a word, else a
+    Conda's packages are left out: there, such names are empty packages that select a build. An
+    error on a machine with a GPU for packages that fall back to the CPU without a word, else a
     warning.
 
-    Why: `onnxruntime` and `onnxruntime-gpu` install the same files. The one installed last wins, and
-    removing one breaks the other.
+    Why: `onnxruntime` and `onnxruntime-gpu` install the same files. The one installed last wins,
+    and removing one breaks the other.
 
     Fix: uninstall all variants, then install the one that is wanted.
     """
     for folder, wanted, names in FAMILIES:
-        present = [p for p in snapshot.env.packages or () if p.name in names]
+        present = [
+            p
+            for p in snapshot.env.packages or ()
+            if p.name in names and p.channel is None and p.installer != "conda"
+        ]
         if len({p.name for p in present}) < 2:  # noqa: PLR2004 - a pair
             continue
         keep = next((p for p in present if p.name == wanted), None)
@@ -84,8 +89,8 @@ def framework_variant_conflict(snapshot: Snapshot, _matrix: Matrix) -> Answer:
             f"Several variants of {folder} are installed over each other",
             found=" and ".join(install.label(p) for p in present),
             needed=f"one of them: {wanted}" if keep else "one of them",
-            why=f"They all install into the folder {folder}, so the files are a mix of both, mostly of "
-            "the one installed last.",
+            why=f"They all install into the folder {folder}, so the files are a mix of both, "
+            "mostly of the one installed last.",
             fix=(
                 Fix(
                     title="Remove all of them, then install the one that you want",

@@ -51,8 +51,8 @@ def glibc_too_old(snapshot: Snapshot, _matrix: Matrix) -> Answer:
             f"{package.name} needs a newer C library",
             found=f"glibc {have}",
             needed=f"glibc {text} or newer",
-            why="glibc is part of the operating system; a program that was linked against a newer one "
-            "does not load.",
+            why="glibc is part of the operating system; a program that was linked against a newer "
+            "one does not load.",
             fix=(
                 Fix(
                     title="Let pip choose a release whose wheel fits this system",

@@ -58,8 +58,8 @@ def jax_plugin_mismatch(snapshot: Snapshot, _matrix: Matrix) -> Answer:
         "JAX and its CUDA plugin are of different releases",
         found=", ".join(install.label(p) for p in shown),
         needed=f"all of release {version}",
-        why="A plugin of another release than jaxlib is not used: JAX then runs on the CPU. The plugin "
-        "and its PJRT library come out of one build with jaxlib.",
+        why="A plugin of another release than jaxlib is not used: JAX then runs on the CPU. The "
+        "plugin and its PJRT library come out of one build with jaxlib.",
         fix=(
             Fix(
                 title="Install one release of all of them",
@@ -78,5 +78,4 @@ def jax_plugin_mismatch(snapshot: Snapshot, _matrix: Matrix) -> Answer:
 def _short(package: Package) -> tuple[int, ...]:
     """The first three numbers: a fourth is a repackaging of the same release."""
     release = Release.maybe(package.version)
-    return (release.parts + (0, 0, 0))[:3] if release else ()
-
+    return ((*release.parts, 0, 0, 0))[:3] if release else ()

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 def _windows(snapshot: Snapshot) -> bool:
     platform = snapshot.env.python.platform or ""
-    return (platform.startswith("win") or snapshot.host.os.id == "windows") and facts.has_gpu(snapshot)
+    return (platform.startswith("win") or snapshot.host.os.id == "windows") and facts.has_gpu(
+        snapshot
+    )
 
 
 @rule(

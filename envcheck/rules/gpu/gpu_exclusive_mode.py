@@ -36,9 +36,9 @@ def _holders(gpu: Gpu) -> tuple[str, ...]:
 def gpu_exclusive_mode(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """The compute mode lets a program get a context on the GPU.
 
-    Prohibited mode refuses every program (error). Exclusive mode is a site's choice and fine until a
-    process holds the GPU; then a second one, worker processes of a data loader included, gets none
-    (warning). Behind MPS, exclusive mode is normal.
+    Prohibited mode refuses every program (error). Exclusive mode is a site's choice and fine until
+    a process holds the GPU; then a second one, worker processes of a data loader included, gets
+    none (warning). Behind MPS, exclusive mode is normal.
 
     Why: the mode was set with nvidia-smi and holds until it is changed or the driver is unloaded.
 

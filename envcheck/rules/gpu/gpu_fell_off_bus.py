@@ -76,10 +76,12 @@ def gpu_fell_off_bus(snapshot: Snapshot, _matrix: Matrix) -> Answer:
             why="The link to the card broke while it was in use: power, heat, a bad seat or riser, "
             "or a broken card. Programs on it are lost.",
             fix=(
-                *(() if back else (fixes.reboot("Restart the machine (a cold start if it stays away)"),)),
-                Fix(
-                    title="Check power cables and supply, cooling, and the seat of card and riser"
+                *(
+                    ()
+                    if back
+                    else (fixes.reboot("Restart the machine (a cold start if it stays away)"),)
                 ),
+                Fix(title="Check power cables and supply, cooling, and the seat of card and riser"),
                 Fix(
                     title="Look for PCI Express errors beside it",
                     commands=("sudo dmesg | grep -i -e xid -e aer -e pcieport",),

@@ -45,15 +45,15 @@ def _module_there(snapshot: Snapshot) -> bool:
 def gpu_init_failed(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """The driver could initialise each GPU.
 
-    Rests on the kernel log (RmInitAdapter failed, GSP firmware not loaded) for a GPU that the driver
-    does not report now: a failed first try that a later one made good is history. A management
-    library that hangs or crashes is an answer of its own: unknown.
+    Rests on the kernel log (RmInitAdapter failed, GSP firmware not loaded) for a GPU that the
+    driver does not report now: a failed first try that a later one made good is history. A
+    management library that hangs or crashes is an answer of its own: unknown.
 
     Why: the card answers on the bus, but its start fails: firmware file missing, address space too
     small for its memory window, a bad seat or cable, or a broken card.
 
-    Fix: install the firmware of the driver's release; switch on Above 4G Decoding and Resizable BAR;
-    power off and reseat; replace.
+    Fix: install the firmware of the driver's release; switch on Above 4G Decoding and Resizable
+    BAR; power off and reseat; replace.
     """
     driver = snapshot.host.driver
     if driver.nvml.outcome in {"timeout", "crash"} and not facts.cuda_ok(snapshot):
@@ -66,9 +66,7 @@ def gpu_init_failed(snapshot: Snapshot, _matrix: Matrix) -> Answer:
         return
     lines = facts.log_lines(snapshot, *FAILURES)
     addresses = tuple(
-        dict.fromkeys(
-            match.group(1).lower() for line in lines for match in _ADDRESS.finditer(line)
-        )
+        dict.fromkeys(match.group(1).lower() for line in lines for match in _ADDRESS.finditer(line))
     )
     failed = tuple(a for a in addresses if facts.reported(snapshot, a) is None)
     if addresses and not failed:
@@ -81,8 +79,8 @@ def gpu_init_failed(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     firmware = [line for line in lines if _FIRMWARE.search(line)]
     roads = [
         Fix(
-            title="In the firmware settings of the machine switch on Above 4G Decoding and Resizable "
-            "BAR; then power off fully and reseat the card and its power cables"
+            title="In the firmware settings of the machine switch on Above 4G Decoding and "
+            "Resizable BAR; then power off fully and reseat the card and its power cables"
         ),
         Fix(
             title="See the driver's own report",
@@ -95,8 +93,8 @@ def gpu_init_failed(snapshot: Snapshot, _matrix: Matrix) -> Answer:
         roads.insert(
             0,
             Fix(
-                title="Install the firmware files of exactly the driver's release: they are part of "
-                "the driver's packages",
+                title="Install the firmware files of exactly the driver's release: they are part "
+                "of the driver's packages",
                 commands=(f"ls /lib/firmware/nvidia/{version or ''}",),
             ),
         )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from envcheck.matrix import query
 from envcheck.model.finding import Evidence, Fix
 from envcheck.rules import facts
 from envcheck.rules.base import cite, finding, rule
 
 if TYPE_CHECKING:
     from envcheck.matrix.loader import Matrix
+    from envcheck.matrix.schema import Xid
     from envcheck.model.host import Gpu
     from envcheck.model.snapshot import Snapshot
     from envcheck.rules.base import Answer
@@ -19,6 +21,13 @@ MEMORY_XIDS = frozenset({48, 64, 94, 95, 140, 171, 172})
 details of DRAM and SRAM errors."""
 
 CUDA_ECC_UNCORRECTABLE = 214
+
+
+def is_memory_xid(number: int, row: Xid | None) -> bool:
+    """Whether an Xid reports a memory error, by its number or by its row of the table."""
+    if row is None or row.finding is None:
+        return number in MEMORY_XIDS
+    return row.finding == "gpu-memory-error" and row.severity != "info"
 
 
 def reset(gpu: Gpu | None) -> tuple[Fix, ...]:
@@ -41,13 +50,11 @@ def gpu_memory_error(snapshot: Snapshot, matrix: Matrix) -> Answer:
     Rests on the driver's ECC counters, a failed row remapping, cuInit 214, and memory Xids in the
     kernel log. Corrected errors are no finding.
 
-    Why: an uncorrectable error kills the programs on that GPU; the driver then retires the memory at
-    the next reset.
+    Why: an uncorrectable error kills the programs on that GPU; the driver then retires the memory
+    at the next reset.
 
     Fix: take work off the GPU and reset it. Replace it when errors recur or remapping failed.
     """
-    from envcheck.matrix import query
-
     reports: dict[str, list[Evidence]] = {}
     rows = []
     for gpu in facts.gpus(snapshot):
@@ -63,16 +70,17 @@ def gpu_memory_error(snapshot: Snapshot, matrix: Matrix) -> Answer:
                 Evidence(label="row remapping", value="failed", via="NVML")
             )
     for xid in facts.xids(snapshot):
-        if xid.number in MEMORY_XIDS:
+        row = query.xid(matrix, xid.number)
+        if is_memory_xid(xid.number, row):
             reports.setdefault(xid.address, []).extend(facts.log_evidence((xid.line,)))
-            rows.append(query.xid(matrix, xid.number))
+            rows.append(row)
     cuda = snapshot.host.driver.libcuda
     if cuda.outcome == "error" and cuda.code == CUDA_ECC_UNCORRECTABLE and not reports:
         reports[""] = [Evidence(label="cuInit", value=facts.said(cuda), via="libcuda")]
     for place, evidence in reports.items():
-        gpu = _gpu(snapshot, place)
-        name = facts.gpu_label(gpu) if gpu else facts.at_address(snapshot, place)
-        failed = gpu is not None and bool(gpu.remap_failed)
+        hit = _gpu(snapshot, place)
+        name = facts.gpu_label(hit) if hit else facts.at_address(snapshot, place)
+        failed = hit is not None and bool(hit.remap_failed)
         replace = Fix(title="If errors come back after the reset, have the card replaced")
         if failed:
             replace = Fix(title="Have the card replaced: it has no spare memory rows left")
@@ -86,7 +94,7 @@ def gpu_memory_error(snapshot: Snapshot, matrix: Matrix) -> Answer:
             needed="no uncorrectable memory error since the driver was loaded",
             why="An uncorrectable error ends the programs on the GPU and can repeat until the bad "
             "memory is retired, which happens at a reset.",
-            fix=(replace, *reset(gpu)) if failed else (*reset(gpu), replace),
+            fix=(replace, *reset(hit)) if failed else (*reset(hit), replace),
             evidence=evidence[-5:],
             sources=cite(matrix, *rows),
         )

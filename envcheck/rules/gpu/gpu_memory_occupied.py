@@ -38,8 +38,8 @@ def gpu_memory_occupied(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     Information only: a GPU that somebody uses is what it is for. It explains an out-of-memory error
     of the next program.
 
-    Why: most of the memory is held, by the processes listed or, when none is listed, by processes of
-    another container or user, or by a process that is stuck while ending.
+    Why: most of the memory is held, by the processes listed or, when none is listed, by processes
+    of another container or user, or by a process that is stuck while ending.
 
     Fix: choose another GPU, wait, or end the process that is not needed any more.
     """

@@ -21,6 +21,7 @@ def _whole_machine(snapshot: Snapshot) -> bool:
         facts.discrete(snapshot)
         and facts.on_host(snapshot)
         and facts.nvml_ok(snapshot)
+        and (snapshot.host.pci is not None or not facts.gpus(snapshot))
         and not any(each.name.startswith("SLURM_") for each in snapshot.env.variables)
         and not any(re.search(r"nvidia\d+$", path) for path in facts.closed_nodes(snapshot))
     )
@@ -39,8 +40,8 @@ def gpu_missing_from_driver(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     Silent in containers and batch jobs, which are given some of the GPUs on purpose, and for GPUs
     bound to another kernel driver.
 
-    Why: a GPU that the driver skipped at start is invisible to every program, and jobs that expect it
-    fail.
+    Why: a GPU that the driver skipped at start is invisible to every program, and jobs that expect
+    it fail.
 
     Fix: read why in the kernel log; check power and seating; look for an exclusion setting.
     """

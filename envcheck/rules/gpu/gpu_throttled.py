@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from envcheck.rules.base import Answer
 
 BUSY_PERCENT = 50
-"""Utilisation from which a GPU counts as loaded: below it, links and clocks are lowered on purpose."""
+"""Utilisation from which a GPU counts as loaded; below it, clocks and links rest."""
 
 CAUSES = {
     "hw-thermal": "the card is too hot",
@@ -90,9 +90,7 @@ def _loaded(gpu: Gpu) -> bool:
     return gpu.utilization_percent is not None and gpu.utilization_percent >= BUSY_PERCENT
 
 
-@rule(
-    "pcie-link-degraded", component="gpu", when=lambda s: any(map(_loaded, facts.gpus(s)))
-)
+@rule("pcie-link-degraded", component="gpu", when=lambda s: any(map(_loaded, facts.gpus(s))))
 def pcie_link_degraded(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """A busy GPU runs its PCI Express link at what card and slot can do.
 
@@ -130,9 +128,7 @@ def pcie_link_degraded(snapshot: Snapshot, _matrix: Matrix) -> Answer:
                 ),
             ),
             evidence=(
-                Evidence(
-                    label="link now", value=f"generation {speed}, x{width}", via="NVML"
-                ),
+                Evidence(label="link now", value=f"generation {speed}, x{width}", via="NVML"),
                 Evidence(
                     label="link at best", value=f"generation {speed_max}, x{width_max}", via="NVML"
                 ),

@@ -11,6 +11,7 @@ from envcheck.rules.base import finding, rule
 
 if TYPE_CHECKING:
     from envcheck.matrix.loader import Matrix
+    from envcheck.model.host import Gpu
     from envcheck.model.snapshot import Snapshot
     from envcheck.rules.base import Answer
 
@@ -21,6 +22,13 @@ def _several(snapshot: Snapshot) -> bool:
     return len(facts.gpus(snapshot)) > 1 and facts.on_host(snapshot)
 
 
+def _names(line: str, gpu: Gpu) -> bool:
+    """Whether a log line names a GPU by its address, with or without the domain; times do not count."""
+    place = facts.short_bus(gpu.bus_id)[5:]
+    pattern = rf"(?<![0-9a-f:])(?:[0-9a-f]{{4}}:)?{re.escape(place)}\.[0-7]\b"
+    return bool(place) and re.search(pattern, line, re.IGNORECASE) is not None
+
+
 @rule("p2p-blocked-by-iommu", component="nccl", when=_several)
 def p2p_blocked_by_iommu(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """The IOMMU lets the GPUs write to each other.
@@ -28,21 +36,17 @@ def p2p_blocked_by_iommu(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     Needs proof: an IOMMU fault in the kernel log that names one of several GPUs. An IOMMU that is
     merely switched on is no finding.
 
-    Why: with the IOMMU or PCI access control on, traffic between GPUs is redirected through the root
-    complex, and transfers hang or bring wrong data.
+    Why: with the IOMMU or PCI access control on, traffic between GPUs is redirected through the
+    root complex, and transfers hang or bring wrong data.
 
     Fix: pass-through mode of the IOMMU and access control off in the firmware; until then run NCCL
     without peer access.
     """
-    places = {facts.short_bus(gpu.bus_id)[5:]: gpu for gpu in facts.gpus(snapshot) if gpu.bus_id}
-    lines = tuple(
-        line
-        for line in snapshot.host.driver.kernel_log or ()
-        if FAULT.search(line) and any(place in line.lower() for place in places)
-    )
+    faults = [line for line in snapshot.host.driver.kernel_log or () if FAULT.search(line)]
+    hit = [gpu for gpu in facts.gpus(snapshot) if any(_names(line, gpu) for line in faults)]
+    lines = tuple(line for line in faults if any(_names(line, gpu) for gpu in hit))
     if not lines:
         return
-    hit = [gpu for place, gpu in places.items() if any(place in line.lower() for line in lines)]
     command_line = snapshot.host.kernel_command_line
     yield finding(
         "p2p-blocked-by-iommu",

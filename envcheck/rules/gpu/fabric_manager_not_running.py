@@ -38,9 +38,7 @@ def _fabric_machine(snapshot: Snapshot) -> bool:
     return (
         _not_ready(snapshot)
         or bool(facts.nvswitches(snapshot))
-        or any(
-            gpu.fabric_state not in {None, "not-supported"} for gpu in facts.gpus(snapshot)
-        )
+        or any(gpu.fabric_state not in {None, "not-supported"} for gpu in facts.gpus(snapshot))
     )
 
 
@@ -53,8 +51,8 @@ def _fabric_machine(snapshot: Snapshot) -> bool:
 def fabric_manager_version_mismatch(snapshot: Snapshot, matrix: Matrix) -> Answer:
     """The fabric manager is of exactly the driver's release.
 
-    Asked only where the fabric is this machine's to manage: it has the switches, runs the manager, or
-    CUDA waits for the fabric. While CUDA works the finding is a warning: the next start of the
+    Asked only where the fabric is this machine's to manage: it has the switches, runs the manager,
+    or CUDA waits for the fabric. While CUDA works the finding is a warning: the next start of the
     service fails.
 
     Why: the fabric manager refuses to start beside a driver of another release, and then no GPU of
@@ -86,7 +84,7 @@ def fabric_manager_version_mismatch(snapshot: Snapshot, matrix: Matrix) -> Answe
             Fix(
                 title="Install the fabric manager of the driver's release, then restart it",
                 commands=(
-                    *drivers.install_fabric_manager(snapshot),
+                    *drivers.install_fabric_manager(snapshot, matrix),
                     f"sudo systemctl restart {UNIT}",
                 ),
             ),
@@ -108,8 +106,9 @@ def fabric_manager_version_mismatch(snapshot: Snapshot, matrix: Matrix) -> Answe
 def fabric_manager_not_running(snapshot: Snapshot, matrix: Matrix) -> Answer:
     """The NVSwitch fabric of this machine is up.
 
-    Rests on cuInit 802, or on the GPUs' own fabric state when CUDA gave no answer. A machine whose CUDA initialises is well,
-    whether or not a fabric manager can be seen: in a virtual machine it runs on the host.
+    Rests on cuInit 802, or on the GPUs' own fabric state when CUDA gave no answer. A machine whose
+    CUDA initialises is well, whether or not a fabric manager can be seen: in a virtual machine it
+    runs on the host.
 
     Why: on NVSwitch machines CUDA waits until the fabric manager has set up the switches. Newer
     fabrics (B200 class) also need the NVLink subnet manager.
@@ -168,7 +167,7 @@ def fabric_manager_not_running(snapshot: Snapshot, matrix: Matrix) -> Answer:
                     *(
                         ()
                         if manager.installed
-                        else drivers.install_fabric_manager(snapshot)
+                        else drivers.install_fabric_manager(snapshot, matrix)
                     ),
                     f"sudo systemctl enable --now {UNIT}",
                 ),

@@ -11,6 +11,7 @@ from envcheck.rules.base import finding, rule
 
 if TYPE_CHECKING:
     from envcheck.matrix.loader import Matrix
+    from envcheck.model.finding import Severity
     from envcheck.model.snapshot import Snapshot
     from envcheck.rules.base import Answer
 
@@ -98,7 +99,7 @@ def wsl_gpu_unavailable(snapshot: Snapshot, _matrix: Matrix) -> Answer:
 
 
 def _wsl2(snapshot: Snapshot) -> bool:
-    return snapshot.host.wsl == 2  # noqa: PLR2004 - version 2
+    return snapshot.host.wsl == 2
 
 
 @rule(
@@ -113,8 +114,8 @@ def wsl_linux_driver(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     An error when CUDA fails to start, a warning when the foreign libcuda is the one that loads,
     information when the one of Windows still wins.
 
-    Why: Windows mounts its own libcuda under /usr/lib/wsl/lib. A Linux driver package brings a second
-    one, which cannot work here, and the loader may take it.
+    Why: Windows mounts its own libcuda under /usr/lib/wsl/lib. A Linux driver package brings a
+    second one, which cannot work here, and the loader may take it.
 
     Fix: remove the driver packages; the CUDA toolkit packages may stay.
     """
@@ -128,6 +129,7 @@ def wsl_linux_driver(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     foreign = path is not None and path.startswith("/") and not path.startswith(WSL_LIBRARIES)
     if not names:
         return
+    severity: Severity
     if driver.libcuda.outcome in {"error", "crash", "timeout"}:
         severity = "error"
     elif foreign or path is None:
@@ -136,13 +138,13 @@ def wsl_linux_driver(snapshot: Snapshot, _matrix: Matrix) -> Answer:
         severity = "info"
     yield finding(
         "wsl-linux-driver",
-        severity,  # type: ignore[arg-type]
+        severity,
         "driver",
         ", ".join(names),
         "A Linux driver is installed inside WSL, where the Windows driver is the one to use",
         found=f"Linux driver packages: {', '.join(names)}",
         needed="no Linux driver inside WSL 2",
-        why="WSL gets libcuda from Windows; a Linux driver's libcuda cannot work here and hides it.",
+        why="WSL gets libcuda from Windows; that of a Linux driver cannot work here.",
         fix=(
             Fix(title="Remove the packages", commands=fixes.remove(snapshot, *names)),
             Fix(title="Then restart WSL, from PowerShell", commands=("wsl --shutdown",)),

@@ -12,6 +12,7 @@ from envcheck.rules.base import finding, rule, unknown
 
 if TYPE_CHECKING:
     from envcheck.matrix.loader import Matrix
+    from envcheck.model.finding import Severity
     from envcheck.model.snapshot import Snapshot
     from envcheck.rules.base import Answer
 
@@ -32,8 +33,9 @@ class Selection:
 
     Attributes:
         accepted: entries that name a GPU.
-        refused: the first entry that names none, with everything behind it unread; None when all do.
-        repeated: indices that stand there twice (UUIDs may be masked, so they are not compared).
+        refused: the first entry that names none, with everything behind it unread; None when all
+        do. repeated: indices that stand there twice (UUIDs may be masked, so they are not
+        compared).
     """
 
     accepted: tuple[str, ...]
@@ -71,8 +73,8 @@ def _is_set(snapshot: Snapshot) -> bool:
 def cuda_visible_devices_invalid(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """CUDA_VISIBLE_DEVICES, when it is set, names GPUs that exist.
 
-    CUDA reads the list up to the first entry that it cannot use; GPUs behind it are hidden. An empty
-    value hides all, as does -1. UUIDs are judged by what CUDA itself answers.
+    CUDA reads the list up to the first entry that it cannot use; GPUs behind it are hidden. An
+    empty value hides all, as does -1. UUIDs are judged by what CUDA itself answers.
 
     Why: a hidden GPU looks to a framework as if there were none, and work runs on the CPU.
 
@@ -88,6 +90,7 @@ def cuda_visible_devices_invalid(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     cuda = snapshot.host.driver.libcuda
     none_left = cuda.outcome == "error" and cuda.code == facts.CUDA_NO_DEVICE
     by_uuid = [each for each in selection.accepted if _UUID.fullmatch(each)]
+    severity: Severity
     if not selection.accepted:
         severity, found = "error", f"{NAME}={text!r} hides every GPU"
         why = "CUDA stops at the first entry that names no GPU, so programs see none at all."
@@ -119,7 +122,7 @@ def cuda_visible_devices_invalid(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     every = ",".join(str(gpu.index) for gpu in seen) or "0"
     yield finding(
         "cuda-visible-devices-invalid",
-        severity,  # type: ignore[arg-type]
+        severity,
         "gpu",
         f"{NAME}={text}",
         f"{NAME} hides GPUs from programs",
@@ -133,11 +136,7 @@ def cuda_visible_devices_invalid(snapshot: Snapshot, _matrix: Matrix) -> Answer:
         evidence=(
             Evidence(label=NAME, value=text or "(empty)", via="environment variable"),
             *(
-                (
-                    Evidence(
-                        label="GPUs", value=", ".join(map(facts.gpu_label, seen)), via="NVML"
-                    ),
-                )
+                (Evidence(label="GPUs", value=", ".join(map(facts.gpu_label, seen)), via="NVML"),)
                 if seen
                 else ()
             ),
@@ -188,9 +187,7 @@ def mig_instance_limit(snapshot: Snapshot, _matrix: Matrix) -> Answer:
                     commands=(f"export {NAME}=<one MIG UUID>",),
                 ),
             ),
-            evidence=(
-                Evidence(label=NAME, value=shown(value), via="environment variable"),
-            ),
+            evidence=(Evidence(label=NAME, value=shown(value), via="environment variable"),),
         )
     partitioned = [gpu for gpu in facts.gpus(snapshot) if gpu.mig]
     empty = [gpu for gpu in partitioned if gpu.mig_instances == 0]

@@ -1,0 +1,379 @@
+"""Describes a Python environment from its files; prints one JSON line. Run as a file.
+
+Runs in the *target* interpreter, which may be any Python from 3.6 on with nothing installed, or in
+another one with `--site` folders (for an environment whose own interpreter does not start). It
+imports no framework and none of the packages that it describes.
+"""
+
+import ast
+import io
+import json
+import os
+import re
+import struct
+import sys
+
+MARKER = "envcheck-json:"
+
+# Distributions whose requirements and native libraries matter.
+FRAMEWORKS = re.compile(
+    r"(torch|torchvision|torchaudio|triton|jax|jaxlib|jax-cuda\d+-(plugin|pjrt)|tensorflow(-cpu|-gpu)?"
+    r"|tf-nightly|keras|flax|lightning|pytorch-lightning|transformers|accelerate|deepspeed|xformers"
+    r"|flash-attn(-\d)?|bitsandbytes|vllm|onnxruntime(-gpu)?|cupy(-cuda\d+x?)?|nemo-toolkit"
+    r"|transformer-engine.*|cuda-toolkit|apex|numpy)$"
+)
+CUDA_OWNERS = re.compile(r"(nvidia-|torch|jax|tensorflow|onnxruntime|cupy)")
+CUDA_LIBRARY = re.compile(
+    r"lib(cudart|cublas|cublasLt|cudnn\w*|nccl|cufft|curand|cusolver|cusparse|cusparseLt|nvrtc"
+    r"|nvJitLink|cupti|nvshmem_host)(-[0-9a-f]{8})?\.so(\.[\d.]+)?$"
+)
+LOADERS = ("libtorch_global_deps.so", "libtorch_cuda.so", "libc10_cuda.so", "xla_cuda_plugin.so")
+
+
+def read(path, limit=4000000):
+    """Text of a file, None when it cannot be read."""
+    try:
+        with io.open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.read(limit)
+    except (OSError, ValueError):
+        return None
+
+
+def listed(path):
+    """Names in a folder, sorted; none when it cannot be listed."""
+    try:
+        return sorted(os.listdir(path))
+    except OSError:
+        return []
+
+
+def normalised(name):
+    """A distribution's name as package indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def header(text, name):
+    """First value of a header of METADATA or WHEEL."""
+    match = re.search(r"^%s:[ \t]*(.*)$" % name, text, re.M)
+    return match.group(1).strip() if match else None
+
+
+def distributions(sites):
+    """Installed distributions, the first of each name along the path, as Python would import it."""
+    found = {}
+    for site in sites:
+        for entry in listed(site):
+            if entry.endswith(".dist-info"):
+                facts = dist_info(site, entry)
+            elif entry.endswith((".egg-info", ".egg-link")):
+                facts = egg_info(site, entry)
+            else:
+                continue
+            if facts is not None and facts["name"] not in found:
+                found[facts["name"]] = facts
+    return found
+
+
+def dist_info(site, entry):
+    """Facts of a wheel's folder; name and version from the folder's name when METADATA is broken."""
+    stem = entry[: -len(".dist-info")]
+    name, _, version = stem.partition("-")
+    folder = os.path.join(site, entry)
+    name = normalised(name)
+    facts = {"name": name, "version": version, "location": site, "record": folder}
+    if not version or FRAMEWORKS.match(name) or name.startswith("nvidia-"):
+        text = (read(os.path.join(folder, "METADATA"), 400000) or "").partition("\n\n")[0]
+        facts["version"] = header(text, "Version") or version
+        facts["name"] = normalised(header(text, "Name") or name)
+        facts["requires"] = re.findall(r"^Requires-Dist:[ \t]*(.*)$", text, re.M)
+        wheel = read(os.path.join(folder, "WHEEL"), 20000) or ""
+        facts["build"] = header(wheel, "Tag")
+        installer = read(os.path.join(folder, "INSTALLER"), 200)
+        facts["installer"] = installer.strip() if installer else None
+        facts["direct_url"] = os.path.exists(os.path.join(folder, "direct_url.json"))
+    return facts if facts["version"] else None
+
+
+def egg_info(site, entry):
+    """Facts of the older form, a folder or a file."""
+    stem = entry.rpartition(".egg-")[0]
+    match = re.match(r"(.+?)-(\d[^-]*)", stem)
+    text = read(os.path.join(site, entry, "PKG-INFO"), 100000) or read(
+        os.path.join(site, entry), 100000
+    )
+    version = header(text or "", "Version") or (match.group(2) if match else None)
+    if not version:
+        return None
+    name = header(text or "", "Name") or (match.group(1) if match else stem)
+    return {"name": normalised(name), "version": version, "location": site}
+
+
+def conda_packages(prefix):
+    """Conda's own records: name, version, build string, channel."""
+    folder = os.path.join(prefix, "conda-meta")
+    found = []
+    for entry in listed(folder):
+        match = re.match(r"(.+)-([^-]+)-([^-]+)\.json$", entry)
+        if not match:
+            continue
+        name, version, build = match.groups()
+        facts = {"name": name, "version": version, "build": build}
+        if re.match(r"(pytorch|libtorch|jaxlib|tensorflow|cudnn|nccl|cuda-|libcu|cudatoolkit)", name):
+            try:
+                data = json.loads(read(os.path.join(folder, entry), 40000000) or "{}")
+                channel = str(data.get("channel") or "")
+                facts["channel"] = channel.rstrip("/").replace("/linux-64", "").split("/")[-1]
+            except ValueError:
+                pass
+        found.append(facts)
+    return found
+
+
+def version_file(path):
+    """Assigned constants of a `version.py`, read as a syntax tree and never run."""
+    text = read(path, 100000)
+    if text is None:
+        return None
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return None
+    found = {}
+    for node in tree.body:
+        targets = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            targets = [node.target]
+        for target in targets:
+            try:
+                value = ast.literal_eval(node.value)
+            except ValueError:
+                continue
+            if isinstance(target, ast.Name) and (value is None or isinstance(value, (str, bool))):
+                found[target.id] = value
+    return found
+
+
+def elf(path):
+    """SONAME, NEEDED, DT_RPATH and DT_RUNPATH of a 64-bit shared object; None when it is none.
+
+    Only headers and the dynamic section are read. There is a library for this, but the target
+    environment need not have it.
+    """
+    try:
+        with open(path, "rb") as stream:
+            return dynamic_section(stream)
+    except (OSError, struct.error, ValueError, OverflowError):
+        return None
+
+
+def dynamic_section(stream):
+    """The part of `elf` that reads; raises on anything that is not a sane ELF file."""
+    head = stream.read(64)
+    if head[:4] != b"\x7fELF" or head[4:5] != b"\x02":
+        return None
+    order = "<" if head[5:6] == b"\x01" else ">"
+    program_at = struct.unpack_from(order + "Q", head, 32)[0]
+    entry_size, entries = struct.unpack_from(order + "HH", head, 54)
+    if entry_size < 56 or entries > 512:
+        return None
+    stream.seek(program_at)
+    table = stream.read(entry_size * entries)
+    loads, dynamic = [], None
+    for at in range(0, len(table) - 55, entry_size):
+        kind = struct.unpack_from(order + "I", table, at)[0]
+        offset, address, _, size = struct.unpack_from(order + "QQQQ", table, at + 8)
+        if kind == 1:
+            loads.append((address, offset, size))
+        elif kind == 2:
+            dynamic = (offset, size)
+    if dynamic is None or dynamic[1] > 1000000:
+        return None
+    stream.seek(dynamic[0])
+    data = stream.read(dynamic[1])
+    tags = []
+    for at in range(0, len(data) - 15, 16):
+        tag, value = struct.unpack_from(order + "qQ", data, at)
+        if tag == 0:
+            break
+        tags.append((tag, value))
+    values = dict(tags)
+    strings = None
+    for address, offset, size in loads:
+        if 5 in values and address <= values[5] < address + size:
+            strings = offset + values[5] - address
+    if strings is None or values.get(10, 0) > 100000000:
+        return None
+    # Entries can point anywhere in a string table of many megabytes: read them one by one.
+    def name(value):
+        stream.seek(strings + value)
+        return stream.read(8192).partition(b"\0")[0].decode("utf-8", "replace")
+
+    facts = {"needed": [name(value) for tag, value in tags if tag == 1]}
+    for tag, key in ((14, "soname"), (15, "rpath"), (29, "runpath")):
+        facts[key] = name(values[tag]) if tag in values else None
+    return facts
+
+
+def native_libraries(sites, prefix):
+    """CUDA libraries below the environment, with what their headers say."""
+    folders = []
+    for site in sites:
+        folders += [os.path.join(site, "torch", "lib")]
+        for each in listed(os.path.join(site, "nvidia")):
+            folders.append(os.path.join(site, "nvidia", each, "lib"))
+        for each in listed(os.path.join(site, "jax_plugins")):
+            folders.append(os.path.join(site, "jax_plugins", each))
+    folders.append(os.path.join(prefix, "lib"))
+    found = []
+    for folder in dict.fromkeys(folders):
+        for name in listed(folder):
+            if CUDA_LIBRARY.match(name) or name in LOADERS:
+                found.append(library(os.path.join(folder, name)))
+    return [each for each in found if each is not None]
+
+
+def library(path):
+    """One file: where it really is, and its ELF facts."""
+    facts = elf(path) or {"unreadable": True}
+    facts["path"] = path
+    real = os.path.realpath(path)
+    if real != path:
+        facts["real"] = real
+    return facts
+
+
+def outer_libraries(folders):
+    """CUDA libraries in folders outside the environment (LD_LIBRARY_PATH, the loader's cache)."""
+    found = []
+    for folder in folders:
+        for name in listed(folder):
+            if CUDA_LIBRARY.match(name) and ".so." in name:
+                found.append(library(os.path.join(folder, name)))
+    return found
+
+
+def header_version(folder, name):
+    """Version that a C header next to a library states, as parts by macro name."""
+    for place in ("../include", "../../include", "../../../include"):
+        text = read(os.path.join(folder, place, name), 100000)
+        if text:
+            return dict(re.findall(r"#define\s+(\w*(?:MAJOR|MINOR|PATCHLEVEL|PATCH))\s+(\d+)", text))
+    return None
+
+
+def owners(found):
+    """Which distributions claim each native CUDA file, by their RECORD; path to names."""
+    claims = {}
+    for name, facts in found.items():
+        if not facts.get("record") or not CUDA_OWNERS.match(name):
+            continue
+        text = read(os.path.join(facts["record"], "RECORD"), 20000000) or ""
+        for line in text.splitlines():
+            path = line.partition(",")[0]
+            if ".so" in path and not path.endswith(".pyc"):
+                full = os.path.normpath(os.path.join(facts["location"], path))
+                claims.setdefault(full, []).append(name)
+    return claims
+
+
+def python_facts():
+    """The running interpreter."""
+    import sysconfig
+
+    tag = ""
+    if sys.implementation.name == "cpython":
+        free = "t" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
+        tag = "cp%d%d%s" % (sys.version_info[0], sys.version_info[1], free)
+    libc = None
+    try:
+        libc = os.confstr("CS_GNU_LIBC_VERSION")
+    except (AttributeError, ValueError, OSError):
+        if any("musl" in name for name in listed("/lib")):
+            libc = "musl"
+    return {
+        "version": "%d.%d.%d" % sys.version_info[:3],
+        "executable": sys.executable,
+        "prefix": sys.prefix,
+        "base_prefix": getattr(sys, "base_prefix", sys.prefix),
+        "implementation": sys.implementation.name,
+        "tag": tag or None,
+        "platform": sysconfig.get_platform().replace("-", "_").replace(".", "_"),
+        "libc": libc,
+        "externally_managed": os.path.exists(
+            os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
+        )
+        and sys.prefix == getattr(sys, "base_prefix", sys.prefix),
+    }
+
+
+def environment_files(prefix):
+    """Marks that tools leave in a prefix."""
+    return {
+        "pyvenv": read(os.path.join(prefix, "pyvenv.cfg"), 20000),
+        "conda": os.path.isdir(os.path.join(prefix, "conda-meta")),
+        "pipx": os.path.exists(os.path.join(prefix, "pipx_metadata.json")),
+    }
+
+
+def describe(sites, prefix, outer):
+    """Everything below an environment's folders."""
+    found = distributions(sites)
+    versions = {}
+    for site in sites:
+        for package in ("torch", "jaxlib", "tensorflow", "torchvision", "torchaudio"):
+            facts = version_file(os.path.join(site, package, "version.py"))
+            if facts is not None and package not in versions:
+                facts["location"] = site
+                versions[package] = facts
+    claims = owners(found)
+    libraries = native_libraries(sites, prefix)
+    for each in libraries:
+        each["owners"] = claims.get(each["path"], [])
+    outside = outer_libraries(outer)
+    for each in outside:
+        folder = os.path.dirname(each.get("real") or each["path"])
+        if "libcudnn" in each["path"]:
+            each["header"] = header_version(folder, "cudnn_version.h")
+        elif "libnccl" in each["path"]:
+            each["header"] = header_version(folder, "nccl.h")
+    packages = []
+    for facts in found.values():
+        facts = dict(facts)
+        facts.pop("record", None)
+        packages.append(facts)
+    return {
+        "packages": packages,
+        "conda_packages": conda_packages(prefix),
+        "versions": versions,
+        "libraries": libraries,
+        "outer_libraries": outside,
+        "shared_files": {path: names for path, names in claims.items() if len(names) > 1},
+        "files": environment_files(prefix),
+    }
+
+
+def main(arguments):
+    """`inspect_env.py [--site DIR]... [--prefix DIR] [--library-folder DIR]...`."""
+    options = {"--site": [], "--prefix": [], "--library-folder": []}
+    for option, value in zip(arguments[::2], arguments[1::2]):
+        options[option].append(value)
+    here = os.path.dirname(os.path.abspath(__file__))
+    answer = {}
+    if options["--prefix"]:
+        sites, prefix = options["--site"], options["--prefix"][0]
+    else:
+        # The script's folder stands where a user's program would have its own.
+        sites = [
+            each for each in sys.path if each and os.path.abspath(each) not in (here, os.getcwd())
+        ]
+        sites = [each for each in sites if os.path.isdir(each)]
+        prefix = sys.prefix
+        answer["python"] = python_facts()
+    answer.update(describe(sites, prefix, options["--library-folder"]))
+    print("\n" + MARKER + json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

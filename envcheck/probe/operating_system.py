@@ -1,0 +1,108 @@
+"""Operating system, virtual machine, WSL, Jetson and container, read from files."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from envcheck.model.host import Container, Os
+from envcheck.probe.source import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from envcheck.probe.quiet import Quiet
+    from envcheck.probe.source import Result
+
+UNAME = Command(name="uname", argv=("uname", "-m"), timeout=3.0)
+GETCONF = Command(name="getconf-glibc", argv=("getconf", "GNU_LIBC_VERSION"), timeout=3.0)
+
+_RELEASE_FILES = ("/etc/os-release", "/usr/lib/os-release", "/etc/debian_version")
+
+
+def read_os(source: Quiet, results: Mapping[str, Result]) -> Os:
+    """Facts of os-release, the kernel and the C library.
+
+    Args:
+        source: the machine.
+        results: of `UNAME` and `GETCONF`.
+    """
+    import distro
+
+    # Read through the source too, so that a recording holds what `distro` is about to look at.
+    for path in _RELEASE_FILES:
+        source.read(path)
+    release = distro.LinuxDistribution(
+        include_lsb=False, include_uname=False, include_oslevel=False, root_dir=source.root
+    )
+    facts = release.os_release_info()
+    kernel = re.match(r"Linux version (\S+)", source.read("/proc/version") or "")
+    glibc = re.match(r"glibc (\S+)", _said(results, GETCONF))
+    return Os(
+        id=release.id() or None,
+        version=release.version() or None,
+        name=facts.get("pretty_name") or None,
+        codename=release.codename() or None,
+        like=tuple(release.like().split()),
+        kernel=kernel.group(1) if kernel else None,
+        machine=_said(results, UNAME) or None,
+        glibc=glibc.group(1) if glibc else None,
+    )
+
+
+def _said(results: Mapping[str, Result], command: Command) -> str:
+    result = results.get(command.name)
+    return result.stdout.strip() if result is not None and result.code == 0 else ""
+
+
+def read_wsl(source: Quiet) -> int:
+    """0 for no WSL, else its version."""
+    version = (source.read("/proc/version") or "").lower()
+    if "microsoft" not in version:
+        return 0
+    # WSL 1 has no Linux kernel of its own: its version text names Microsoft's build only.
+    return 2 if "wsl2" in version or source.stat("/dev/dxg") is not None else 1
+
+
+def read_jetson(source: Quiet) -> str | None:
+    """L4T release such as `36.4.0`, None when this is not a Jetson."""
+    text = source.read("/etc/nv_tegra_release") or ""
+    match = re.search(r"R(\d+) \(release\), REVISION: ([\d.]+)", text)
+    return f"{match.group(1)}.{match.group(2)}" if match else None
+
+
+def read_container(source: Quiet) -> Container:
+    """Which container this is, and what NVIDIA's runtime was told."""
+    variables = source.variables
+    return Container(
+        kind=_container_kind(source),
+        visible_devices=variables.get("NVIDIA_VISIBLE_DEVICES"),
+        driver_capabilities=variables.get("NVIDIA_DRIVER_CAPABILITIES"),
+        require_cuda=variables.get("NVIDIA_REQUIRE_CUDA"),
+    )
+
+
+def _container_kind(source: Quiet) -> str:
+    variables = source.variables
+    if "KUBERNETES_SERVICE_HOST" in variables:
+        return "kubernetes"
+    if "APPTAINER_CONTAINER" in variables or "SINGULARITY_CONTAINER" in variables:
+        return "apptainer"
+    if source.stat("/run/.containerenv") is not None:
+        return "podman"
+    if source.stat("/.dockerenv") is not None:
+        return "docker"
+    told = (source.read("/run/systemd/container") or "").strip()
+    if told:
+        return told if told in {"docker", "podman", "lxc", "systemd-nspawn"} else "unknown"
+    groups = source.read("/proc/1/cgroup") or ""
+    for word, kind in (
+        ("kubepods", "kubernetes"),
+        ("docker", "docker"),
+        ("libpod", "podman"),
+        ("containerd", "containerd"),
+        ("/lxc", "lxc"),
+    ):
+        if word in groups:
+            return kind
+    return "none"

@@ -1,0 +1,170 @@
+"""Takes a snapshot: files first, then all children side by side, then what they mean."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import envcheck
+from envcheck.model.host import Host
+from envcheck.model.snapshot import Snapshot
+from envcheck.paths import payload
+from envcheck.probe import (
+    devices,
+    driver,
+    driver_files,
+    engines,
+    environment,
+    gpu,
+    kernel,
+    operating_system,
+)
+from envcheck.probe.notes import Notes
+from envcheck.probe.quiet import Quiet
+from envcheck.probe.redact import Redactor
+from envcheck.probe.source import Command, Result
+from envcheck.probe.target import choose_target
+
+if TYPE_CHECKING:
+    from envcheck.model.host import Driver, Gpu, PciDevice
+    from envcheck.probe.source import Source
+
+T = TypeVar("T")
+
+
+def take_snapshot(
+    source: Source, *, python: str | None = None, deep: bool = False, timeout: float = 10.0
+) -> Snapshot:
+    """Read a machine and the environment that its user works in.
+
+    Args:
+        source: the machine.
+        python: interpreter, or folder of an environment, to judge; None to choose one.
+        deep: also ask tools for their versions and import the frameworks in children.
+        timeout: seconds that each child gets.
+
+    Returns:
+        The facts, with a gap for each one that could not be read.
+
+    Raises:
+        UsageError: `python` names nothing that can be judged.
+        NotRecordedError: a recording of this version lacks an answer.
+    """
+    notes = Notes()
+    quiet = Quiet(source, notes)
+    # As root, NVML and CUDA may load modules and create device files. What they would change is read
+    # before they start.
+    modules = kernel.read_kernel(quiet)
+    pci = devices.read_pci(quiet, notes)
+    nodes = devices.read_nodes(quiet)
+    target = choose_target(source, python, notes)
+
+    # The loader's cache names the folders that the environment's payload looks into.
+    results = _run(
+        source, (operating_system.UNAME, operating_system.GETCONF, driver_files.LDCONFIG)
+    )
+    results |= _run(
+        source,
+        (
+            *driver_files.package_commands(quiet),
+            kernel.DMESG,
+            _payload(source, "query_nvml", timeout),
+            _payload(source, "query_libcuda", timeout),
+            *(
+                dataclasses.replace(each, timeout=timeout)
+                for each in (gpu.SMI_QUERY, gpu.SMI_BANNER)
+            ),
+            *engines.version_commands(quiet, deep=deep),
+            *environment.environment_commands(
+                source, target, deep, timeout, results[driver_files.LDCONFIG.name]
+            ),
+        ),
+    )
+
+    system = operating_system.read_os(quiet, results)
+    modules = dataclasses.replace(modules, log=kernel.kernel_log(results.get("dmesg"), notes))
+    files = driver_files.read_driver_files(quiet, system.kernel, results)
+    facts = driver.read_driver(quiet, modules, files, results, notes)
+    container = operating_system.read_container(quiet)
+    host = Host(
+        os=system,
+        wsl=operating_system.read_wsl(quiet),
+        jetson=operating_system.read_jetson(quiet),
+        driver=facts,
+        gpus=_gpus(quiet, results, notes, facts, pci),
+        pci=pci,
+        nodes=nodes,
+        container=dataclasses.replace(
+            container,
+            libraries_injected=facts.userspace_version is not None
+            if container.kind != "none"
+            else None,
+        ),
+        engines=engines.read_engines(quiet, results),
+        cdi=engines.read_cdi(quiet),
+        toolkit_version=engines.toolkit_version(files.packages),
+        fabric_manager=engines.read_fabric_manager(quiet, files.packages),
+        shm_bytes=devices.read_shm(quiet, notes),
+        iommu_groups=devices.read_iommu_groups(quiet),
+        tools=engines.read_tools(quiet, results),
+    )
+    env = environment.read_environment(source, target, results, notes)
+    snapshot = Snapshot(
+        source=source.name,
+        taken_at=source.taken_at(),
+        envcheck=envcheck.__version__,
+        host=host,
+        env=env,
+        gaps=notes.gaps,
+    )
+    return _without_identifiers(snapshot, Redactor(source.variables, quiet.read))
+
+
+def _without_identifiers(value: T, redact: Redactor) -> T:
+    """The same facts with every text redacted; parts that need no change are kept as they are."""
+    if isinstance(value, str):
+        return cast("T", redact(value))
+    if isinstance(value, tuple):
+        return cast("T", tuple(_without_identifiers(each, redact) for each in value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        changed = {}
+        for field in dataclasses.fields(value):
+            old = getattr(value, field.name)
+            if old is not None and not isinstance(old, (bool, int, float)):
+                new = _without_identifiers(old, redact)
+                if new != old:
+                    changed[field.name] = new
+        return cast("T", dataclasses.replace(value, **changed)) if changed else value
+    return value
+
+
+def _gpus(
+    quiet: Quiet,
+    results: dict[str, Result],
+    notes: Notes,
+    facts: Driver,
+    pci: tuple[PciDevice, ...] | None,
+) -> tuple[Gpu, ...] | None:
+    """GPUs of the driver; certainly none where there is no driver at all and none on the bus."""
+    nobody = facts.installed is False and not facts.module_loaded
+    no_device = pci is not None and not any(each.class_code != "0680" for each in pci)
+    if nobody and no_device and facts.nvml.outcome == "missing":
+        return ()
+    return gpu.read_gpus(quiet, results, notes)
+
+
+def _payload(source: Source, name: str, timeout: float) -> Command:
+    """A payload in envcheck's own interpreter."""
+    return Command(
+        name=f"payload:{name}",
+        argv=(source.interpreter(), str(payload(name))),
+        timeout=timeout,
+        payload=True,
+    )
+
+
+def _run(source: Source, commands: tuple[Command, ...]) -> dict[str, Result]:
+    return {
+        command.name: result
+        for command, result in zip(commands, source.run_all(commands), strict=True)
+    }

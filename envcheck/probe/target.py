@@ -1,0 +1,177 @@
+"""Which Python environment is judged: the one that the user works in, not the one envcheck lives in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from envcheck.errors import UsageError
+from envcheck.model.base import model
+
+if TYPE_CHECKING:
+    from envcheck.probe.notes import Notes
+    from envcheck.probe.source import Source
+
+_FRAMEWORK_FOLDERS = ("torch", "jaxlib", "tensorflow")
+
+
+@model
+class Target:
+    """The environment to judge.
+
+    Attributes:
+        interpreter: path of its Python; None when that does not start or is gone.
+        prefix: its folder, as far as it is known without asking the interpreter.
+        sites: package folders to read when there is no interpreter to ask.
+        because: `--python`, `VIRTUAL_ENV`, `CONDA_PREFIX`, `PATH`, or `own`.
+        error: why the interpreter cannot be asked.
+    """
+
+    interpreter: str | None
+    prefix: str | None = None
+    sites: tuple[str, ...] = ()
+    because: str
+    error: str | None = None
+
+
+def choose_target(source: Source, python: str | None, notes: Notes) -> Target:
+    """Choose the environment.
+
+    In order: `python`; the active virtual environment; the active conda environment; the interpreter
+    on PATH; envcheck's own. The one on PATH gives way to envcheck's own when only the latter holds a
+    framework: then envcheck was installed into the user's environment and called by its path.
+
+    Raises:
+        UsageError: `python` names neither an interpreter nor an environment's folder.
+    """
+    if python is not None:
+        return _named(source, python)
+    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        prefix = source.variables.get(variable, "").rstrip("/")
+        if prefix:
+            target = _in_prefix(source, prefix, variable)
+            if target is not None:
+                return target
+            notes.missing("env.python", f"{variable} names {prefix}, which holds no Python")
+    own = source.interpreter()
+    found = _on_path(source)
+    if found is None or _same(source, found, own):
+        return Target(interpreter=own, because="own" if found is None else "PATH")
+    if not _holds_framework(source, found) and _holds_framework(source, own):
+        return Target(interpreter=own, because="own")
+    return Target(interpreter=found, because="PATH")
+
+
+def _named(source: Source, python: str) -> Target:
+    path = python.rstrip("/") or "/"
+    facts = _stat(source, path)
+    if facts is None and "/" not in path:
+        found = _on_path(source, (path,))
+        if found is not None:
+            return Target(interpreter=found, because="--python")
+    if facts is None:
+        msg = f"--python {python}: no such file or folder"
+        raise UsageError(msg)
+    if facts in {"directory"} or _stat(source, f"{path}/bin") == "directory":
+        target = _in_prefix(source, path, "--python")
+        if target is None:
+            msg = f"--python {python}: holds no environment (no bin/python)"
+            raise UsageError(msg)
+        return target
+    if not _executable(source, path):
+        msg = f"--python {python}: not an executable file"
+        raise UsageError(msg)
+    return Target(interpreter=_absolute(path), because="--python")
+
+
+def _absolute(path: str) -> str:
+    from pathlib import Path
+
+    # Not resolved: a virtual environment is known by the place of its link to the interpreter.
+    return path if path.startswith("/") else str(Path(path).absolute())
+
+
+def _in_prefix(source: Source, prefix: str, because: str) -> Target | None:
+    prefix = _absolute(prefix)
+    for name in ("python", "python3"):
+        path = f"{prefix}/bin/{name}"
+        if _stat(source, path) is None:
+            continue
+        if _executable(source, path):
+            return Target(interpreter=path, prefix=prefix, because=because)
+        return Target(
+            interpreter=None,
+            prefix=prefix,
+            sites=_sites(source, prefix),
+            because=because,
+            error=f"{path} does not start: what it links to is gone or may not be run",
+        )
+    sites = _sites(source, prefix)
+    if sites:
+        return Target(
+            interpreter=None,
+            prefix=prefix,
+            sites=sites,
+            because=because,
+            error=f"{prefix} has packages and no interpreter",
+        )
+    return None
+
+
+def _sites(source: Source, prefix: str) -> tuple[str, ...]:
+    names = _names(source, f"{prefix}/lib")
+    return tuple(
+        f"{prefix}/lib/{name}/site-packages"
+        for name in names
+        if name.startswith("python3")
+        and _stat(source, f"{prefix}/lib/{name}/site-packages") == "directory"
+    )
+
+
+def _on_path(source: Source, names: tuple[str, ...] = ("python3", "python")) -> str | None:
+    for name in names:
+        for folder in source.variables.get("PATH", "").split(":"):
+            path = f"{folder.rstrip('/')}/{name}"
+            if folder.startswith("/") and _executable(source, path):
+                return path
+    return None
+
+
+def _same(source: Source, one: str, other: str) -> bool:
+    return one.rpartition("/")[0] == other.rpartition("/")[0]
+
+
+def _holds_framework(source: Source, interpreter: str) -> bool:
+    """Whether a framework's folder lies where an interpreter of this prefix would import it from."""
+    prefix = interpreter.rpartition("/bin/")[0]
+    return any(
+        _stat(source, f"{prefix}/lib/{name}/{site}/{framework}") is not None
+        for name in _names(source, f"{prefix}/lib")
+        if name.startswith("python3")
+        for site in ("site-packages", "dist-packages")
+        for framework in _FRAMEWORK_FOLDERS
+    )
+
+
+def _names(source: Source, path: str) -> tuple[str, ...]:
+    try:
+        return source.list(path) or ()
+    except OSError:
+        return ()
+
+
+def _stat(source: Source, path: str) -> str | None:
+    try:
+        facts = source.stat(path)
+    except OSError:
+        return None
+    return facts.kind if facts is not None else None
+
+
+def _executable(source: Source, path: str) -> bool:
+    try:
+        facts = source.stat(path)
+        if facts is None or facts.kind == "directory":
+            return False
+        return bool(facts.executable)
+    except OSError:
+        return False

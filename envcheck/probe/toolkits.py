@@ -1,0 +1,112 @@
+"""CUDA toolkits and host compilers on disk."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from envcheck.model.environment import Compiler, Toolkit
+from envcheck.probe.engines import find
+from envcheck.probe.source import Command
+from envcheck.versions import cuda_from_int
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from envcheck.probe.quiet import Quiet
+    from envcheck.probe.source import Result
+
+_COMPILERS = ("gcc", "clang")
+
+
+def compiler_commands(source: Quiet) -> tuple[Command, ...]:
+    """Ask each host compiler that is there for its version, which takes it milliseconds."""
+    return tuple(
+        Command(
+            name=f"compiler:{name}",
+            argv=(path, "-dumpfullversion" if name == "gcc" else "-dumpversion"),
+            timeout=3.0,
+        )
+        for name in _COMPILERS
+        if (path := find(source, name)) is not None
+    )
+
+
+def read_compilers(source: Quiet, results: Mapping[str, Result]) -> tuple[Compiler, ...]:
+    """Host compilers on PATH."""
+    found = []
+    for name in _COMPILERS:
+        result = results.get(f"compiler:{name}")
+        if result is not None:
+            version = result.stdout.strip() if result.code == 0 else ""
+            found.append(Compiler(name=name, version=version or None, path=find(source, name)))
+    return tuple(found)
+
+
+def read_toolkits(source: Quiet, prefix: str | None) -> tuple[Toolkit, ...]:
+    """Toolkits under the usual roots, the variables' roots, and the environment.
+
+    A root that is a link to another one counts once, under the name that it links to.
+    """
+    named = [
+        source.variables.get(name, "").rstrip("/") for name in ("CUDA_HOME", "CUDA_PATH")
+    ]
+    nvcc = find(source, "nvcc")
+    roots = [
+        *named,
+        *(f"/usr/local/{name}" for name in source.list("/usr/local") or () if re.fullmatch(r"cuda(?:-[\d.]+)?", name)),
+        "/opt/cuda",
+    ]
+    active = {_real(source, each) for each in named if each}
+    if nvcc is not None:
+        active.add(_root_of_nvcc(source, nvcc))
+    found: dict[str, Toolkit] = {}
+    for root in dict.fromkeys(_real(source, each) for each in roots if each.startswith("/")):
+        version, via = _version(source, root)
+        has_nvcc = source.stat(f"{root}/bin/nvcc") is not None
+        if version is None and not has_nvcc:
+            continue
+        found[root] = Toolkit(
+            version=version, root=root, nvcc=has_nvcc, via=via, on_path=root in active
+        )
+    if prefix and nvcc == f"{prefix}/bin/nvcc" and prefix not in found:
+        version, via = _version(source, prefix)
+        found[prefix] = Toolkit(version=version, root=prefix, nvcc=True, via=via, on_path=True)
+    return tuple(found.values())
+
+
+def _real(source: Quiet, path: str) -> str:
+    """Follow links of the last part; toolkits are linked as /usr/local/cuda -> cuda-13 -> cuda-13.0."""
+    for _ in range(8):
+        facts = source.stat(path)
+        if facts is None or facts.kind != "link" or not facts.target:
+            return path
+        target = facts.target.rstrip("/")
+        path = target if target.startswith("/") else f"{path.rpartition('/')[0]}/{target}"
+    return path
+
+
+def _root_of_nvcc(source: Quiet, nvcc: str) -> str:
+    place = _real(source, nvcc)
+    return _real(source, place.rpartition("/bin/")[0]) if "/bin/" in place else place
+
+
+def _version(source: Quiet, root: str) -> tuple[str | None, str | None]:
+    """Release of a toolkit, and the file that told it."""
+    text = source.read(f"{root}/version.json")
+    if text is not None:
+        try:
+            return str(json.loads(text)["cuda"]["version"]), f"{root}/version.json"
+        except (ValueError, KeyError, TypeError):
+            pass
+    match = re.search(r"CUDA Version (\d+\.[\d.]+)", source.read(f"{root}/version.txt") or "")
+    if match:
+        return match.group(1), f"{root}/version.txt"
+    # The folder's name comes before the header, which is a megabyte.
+    folder = re.search(r"cuda-(\d+\.\d+)$", root)
+    if folder:
+        return folder.group(1), root
+    header = source.read(f"{root}/include/cuda.h") or ""
+    number = re.search(r"^#define CUDA_VERSION (\d+)", header, re.M)
+    return (cuda_from_int(int(number.group(1))), f"{root}/include/cuda.h") if number else (None, None)
