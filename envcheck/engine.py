@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Literal
 
 from envcheck.errors import TableError, UndeterminedError
 from envcheck.model.finding import Finding, Fix, Report, Unknown, VerdictName
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
     from envcheck.matrix.loader import Matrix
     from envcheck.model.snapshot import Snapshot
     from envcheck.rules.base import Rule
@@ -86,10 +87,10 @@ def _ask(rule: Rule, snapshot: Snapshot, matrix: Matrix) -> list[Finding | Unkno
                 reason = snapshot.gap(path) or f"{path} was not read"
                 return [Unknown(check=rule.id, reason=reason)]
         for answer in rule.body(snapshot, matrix):
-            answers.append(answer)  # noqa: PERF402 - a list() would lose all at the first crash
+            answers.append(answer)  # a list() would lose all at the first crash
     except TableError:
         raise
-    except Exception as error:  # noqa: BLE001 - a crashed check must be shown, whatever crashed it
+    except Exception as error:  # a crashed check must be shown, whatever crashed it
         reason = f"{type(error).__name__}: {error}"
         answers.append(Unknown(check=rule.id, reason=reason, kind="crashed"))
     return answers
@@ -139,7 +140,7 @@ def _root(at: int, owner: dict[int, int]) -> int:
 
 
 def _judged(snapshot: Snapshot, require_gpu: bool) -> bool:
-    """Whether anything is known of driver, GPUs or Python environment; a required GPU must be seen."""
+    """Whether anything is known of the machine; a required GPU must have been seen."""
     driver, host, env = snapshot.host.driver, snapshot.host, snapshot.env
     if require_gpu and not host.gpus:
         return False

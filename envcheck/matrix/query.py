@@ -359,7 +359,7 @@ def driver_newer_than_table(matrix: Matrix, version: str) -> bool:
     return release.major >= int(rows[-1].branch) + _BRANCH_STEP
 
 
-# -- helpers ---------------------------------------------------------------------------------------
+# -- common ----------------------------------------------------------------------------------------
 
 
 def _first(rows: Iterable[R]) -> R | None:

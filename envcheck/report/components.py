@@ -107,8 +107,12 @@ def _driver(snapshot: Snapshot) -> Row:
     )
     text = _noted(
         driver.version,
-        "kernel module not loaded" if driver.module_loaded is False else flavour[driver.open_module],
-        f"module {driver.module_version}, libraries {driver.userspace_version}" if differs else None,
+        "kernel module not loaded"
+        if driver.module_loaded is False
+        else flavour[driver.open_module],
+        f"module {driver.module_version}, libraries {driver.userspace_version}"
+        if differs
+        else None,
     )
     return Row(name="NVIDIA driver", text=text)
 
@@ -117,7 +121,9 @@ def _gpus(snapshot: Snapshot) -> Row:
     gpus, pci = snapshot.host.gpus, snapshot.host.pci
     if gpus:
         kinds = Counter(_gpu(each) for each in gpus)
-        text = "; ".join(f"{count} x {kind}" if count > 1 else kind for kind, count in kinds.items())
+        text = "; ".join(
+            f"{count} x {kind}" if count > 1 else kind for kind, count in kinds.items()
+        )
         return Row(name="GPUs", text=text)
     on_bus = [each for each in pci or () if (each.class_code or "").startswith("03")]
     if on_bus:
@@ -245,7 +251,9 @@ def _inside(snapshot: Snapshot) -> tuple[Row, ...]:
         return ()
     text = _noted(
         f"inside {container.kind}" if container.kind != "unknown" else "inside one of unknown kind",
-        f"NVIDIA_VISIBLE_DEVICES={container.visible_devices}" if container.visible_devices else None,
+        f"NVIDIA_VISIBLE_DEVICES={container.visible_devices}"
+        if container.visible_devices
+        else None,
     )
     return (Row(name="Container", text=text),)
 

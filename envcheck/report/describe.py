@@ -32,6 +32,8 @@ class Heading:
     word: str
     text: str = ""
     tone: Tone = "plain"
+    whole: bool = False
+    """Never broken into several lines."""
 
 
 @model
@@ -146,11 +148,11 @@ def unknown_line(unknown: Unknown) -> str:
 
 
 def status(report: Report, exit_code: int) -> Heading:
-    """The final line: what the report comes to."""
+    """The final line, and always one line: what the report comes to."""
     counts = counted(report)
     if report.verdict in ("error", "warning"):
         first = one_line(report.findings[0].title)
-        return Heading(word=f"{', '.join(counts)}:", text=first, tone=report.verdict)
+        return Heading(word=f"{', '.join(counts)}:", text=first, tone=report.verdict, whole=True)
     if report.verdict == "unknown":
         text = (
             "too little could be read to judge this machine"
@@ -160,7 +162,7 @@ def status(report: Report, exit_code: int) -> Heading:
     else:
         text = "no problem found"
     rest = f" ({', '.join(counts)})" if counts else ""
-    return Heading(word=f"{report.verdict}:", text=text + rest, tone=report.verdict)
+    return Heading(word=f"{report.verdict}:", text=text + rest, tone=report.verdict, whole=True)
 
 
 def counted(report: Report) -> list[str]:

@@ -92,7 +92,8 @@ def _text(finding: Finding) -> str:
 
 def _unknown(unknown: Unknown, view: View) -> ET.Element:
     component = next(
-        (each.component for each in view.checks if unknown.check in (each.id, each.rule)), "envcheck"
+        (each.component for each in view.checks if unknown.check in (each.id, each.rule)),
+        "envcheck",
     )
     case = _case(component, unknown.check)
     tag = "error" if unknown.kind == "crashed" else "skipped"

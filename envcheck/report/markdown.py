@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from envcheck.report.view import View
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
-_FIRST = re.compile(r"^([-+#>=]|\d+(?=[.)]))")
+_FIRST = re.compile(r"^(|\d+(?=[.)](?:\s|$)))([-+#>=]|(?<=\d)[.)])")
+_QUOTED = re.compile(r"`([^`|]+)`")
 _ENTITY = re.compile(r"[&<]")
 _LINKED = re.compile(r"(?<![A-Za-z0-9])[@#](?=\w)|(?<=\w)#(?=\d)|(?:https?:)(?=//)|(?<=www)\.")
 
@@ -85,18 +86,22 @@ def _source(source: Citation) -> str:
 
 
 def prose(text: str) -> str:
-    """Escape text so that Markdown shows exactly its characters."""
-    text = _SPECIAL.sub(r"\\\1", one_line(text))
-    text = _FIRST.sub(_literal_start, text)
+    """Escape text so that Markdown shows exactly its characters; `quoted` parts become code."""
+    text = one_line(text)
+    parts = _QUOTED.split(text)
+    # Every second part is what stood between two backticks.
+    return "".join(
+        code(part) if at % 2 else _literal(part, at_start=at == 0) for at, part in enumerate(parts)
+    )
+
+
+def _literal(text: str, *, at_start: bool) -> str:
+    text = _SPECIAL.sub(r"\\\1", text)
     text = _ENTITY.sub(lambda each: {"&": "&amp;", "<": "&lt;"}[each.group()], text)
+    if at_start:
+        text = _FIRST.sub(r"\1\\\2", text)
     # An empty comment after the sign keeps the site from making a link or a mention of it.
     return _LINKED.sub(lambda each: f"{each.group()}<!-- -->", text)
-
-
-def _literal_start(match: re.Match[str]) -> str:
-    """What would begin a list, heading or quotation, as the character itself."""
-    start = match.group()
-    return f"{start}<!-- -->" if start.isdigit() else f"\\{start}"
 
 
 def code(text: str) -> str:

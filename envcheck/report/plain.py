@@ -30,6 +30,8 @@ def layout(block: Block, width: int) -> list[str]:
             return [""]
         case Command(text=text):
             return [" " * COMMAND_INDENT + text]
+        case Heading(word=word, text=text, whole=True):
+            return [f"{word} {text}"]
         case Heading(word=word, text=text):
             return wrap(f"{word} {text}".rstrip(), width, hanging=2)
         case Entry(label="", text=text):

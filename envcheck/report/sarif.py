@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from envcheck.model.finding import Finding, Report, Unknown
     from envcheck.report.view import Check, View
 
-_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
 
@@ -26,9 +28,7 @@ def render(report: Report, view: View) -> str:
     rules = _rules(report, view)
     index = {rule["id"]: at for at, rule in enumerate(rules)}
     run = {
-        "tool": {
-            "driver": {"name": "envcheck", "semanticVersion": view.version, "rules": rules}
-        },
+        "tool": {"driver": {"name": "envcheck", "semanticVersion": view.version, "rules": rules}},
         "invocations": [
             {
                 # It ran to its end; what it found is in the results.
@@ -88,9 +88,7 @@ def _result(finding: Finding, rule_index: int, view: View) -> dict[str, Any]:
             "found": finding.found,
             "needed": finding.needed,
             "evidence": [evidence_line(each) for each in finding.evidence],
-            "fix": [
-                {"title": fix.title, "commands": list(fix.commands)} for fix in finding.fix
-            ],
+            "fix": [{"title": fix.title, "commands": list(fix.commands)} for fix in finding.fix],
             "sources": [
                 {"title": each.title, "url": each.url, "retrieved": each.retrieved}
                 for each in finding.sources

@@ -1,4 +1,4 @@
-"""Published builds of torch: which one is installed, which ones fit a machine, how to install one."""
+"""Published builds of torch: which is installed, which fit a machine, how to install one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WHEELS = frozenset({"index", "framework-index"})
 
 
 def platform(snapshot: Snapshot, framework: Framework | None = None) -> str:
-    """Platform whose table rows apply; Windows wheels come in the same variants as Linux ones."""
+    """Platform whose table rows apply; Windows wheels come in the variants of the Linux ones."""
     text = (framework.platform if framework else None) or snapshot.env.python.platform or ""
     if text.endswith(("aarch64", "arm64")):
         return "linux_aarch64"
@@ -30,7 +30,7 @@ def platform(snapshot: Snapshot, framework: Framework | None = None) -> str:
 
 
 def variant(framework: Framework) -> str | None:
-    """Variant tag of a build: its local tag, else from its CUDA release; None when neither is known."""
+    """Variant tag of a build: its local tag, else from its CUDA release; None without both."""
     tag = install.local_tag(framework.version)
     if tag.startswith("cu") or tag == "cpu":
         return tag.partition(".")[0]
@@ -60,7 +60,7 @@ def identify(matrix: Matrix, snapshot: Snapshot, torch: Framework) -> TorchBuild
 
 
 def arches(matrix: Matrix, snapshot: Snapshot, torch: Framework) -> tuple[str, ...] | None:
-    """Architectures of an installed torch: read from the build itself, else its row's; None if neither."""
+    """Architectures of an installed torch: read from the build, else of its row."""
     if torch.arches:
         return torch.arches
     row = identify(matrix, snapshot, torch)
@@ -225,7 +225,7 @@ def install_fix(
 def same_again(
     matrix: Matrix, snapshot: Snapshot, framework: Framework, extra: str = ""
 ) -> tuple[str, ...]:
-    """Commands that install an installed framework again, from where it came, with its dependencies."""
+    """Commands that install a framework again, from where it came, with its dependencies."""
     tag = variant(framework) if framework.name == "torch" else None
     index = index_url(matrix, tag) if tag and framework.origin == "framework-index" else None
     requirement = f"{framework.name}{extra}=={install.public_version(framework.version)}"

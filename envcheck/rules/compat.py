@@ -168,7 +168,7 @@ def _minor_version(
     elif floor is not None and lowest is not None and version is not None and version >= lowest:
         return DriverAnswer(
             verdict="unknown",
-            reason=f"driver {version} should have CUDA {wanted.major}, but answers CUDA {own.series}",
+            reason=f"driver {version} should have CUDA {wanted.major}, but says CUDA {own.series}",
             rows=(floor,),
         )
     needed = lowest or Release.maybe(
@@ -301,7 +301,7 @@ def forward_runs(matrix: Matrix, facts: DriverFacts, cuda: str) -> DriverAnswer:
     return DriverAnswer(
         verdict="yes",
         via="forward",
-        reason=f"cuda-compat {compat.series} works on driver branch {version.major} and on this GPU",
+        reason=f"cuda-compat {compat.series} works on branch {version.major} and on this GPU",
         rows=(*rows, row),
     )
 
@@ -329,7 +329,7 @@ def forward_branches(matrix: Matrix, compat: Release) -> tuple[Row, frozenset[in
 
 
 def compiles_ptx(matrix: Matrix, facts: DriverFacts, cuda: str) -> bool | None:
-    """Whether a driver compiles PTX that a CUDA release made; minor-version compatibility does not."""
+    """Whether a driver compiles PTX that a CUDA release made; the minor-version road does not."""
     own = interface(matrix, facts)[0]
     if own is None:
         return None

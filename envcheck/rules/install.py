@@ -67,7 +67,8 @@ def install(
         requirements: as `torch==2.8.0`.
         index_url: index to take everything from; the configured one when None.
         reinstall: also when the same version is there already, as another variant of it.
-        dependencies: False leaves dependencies alone, to put one colliding wheel back.
+        dependencies: False leaves dependencies alone, to put one colliding wheel back; that is
+            done in place even where the system manages this Python, for it is where the wheel is.
         upgrade: to the newest release that the requirement allows.
 
     Returns:
@@ -80,12 +81,15 @@ def install(
         return _poetry(requirements, index_url)
     if python.manager == "pdm" and dependencies:
         return _pdm(requirements, index_url)
-    if python.externally_managed and python.kind != "venv":
+    locked = bool(python.externally_managed) and python.kind != "venv"
+    if locked and dependencies:
         prepare = (f"{exe} -m venv {NEW_ENVIRONMENT}",)
         exe = f"{NEW_ENVIRONMENT}/bin/python"
         reinstall = False
     index = f" --index-url {index_url}" if index_url else ""
     common = (" --upgrade" if upgrade else "") + ("" if dependencies else " --no-deps")
+    if locked and not dependencies:
+        common += " --break-system-packages"
     if python.manager == "uv" and not prepare:
         options = (" --reinstall" if reinstall else "") + common
         return (f"uv pip install --python {exe}{options} {_quoted(requirements)}{index}",)
@@ -99,7 +103,9 @@ def uninstall(snapshot: Snapshot, names: tuple[str, ...]) -> tuple[str, ...]:
     exe = interpreter(python)
     if python.manager == "uv":
         return (f"uv pip uninstall --python {exe} {' '.join(names)}",)
-    return (f"{exe} -m pip uninstall -y {' '.join(names)}",)
+    locked = python.externally_managed and python.kind != "venv"
+    options = " --break-system-packages" if locked else ""
+    return (f"{exe} -m pip uninstall -y{options} {' '.join(names)}",)
 
 
 def _source_name(index_url: str) -> str:

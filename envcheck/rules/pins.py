@@ -81,6 +81,11 @@ class Pin:
         )
 
 
+def packages_known(snapshot: Snapshot) -> bool:
+    """Whether installed distributions were read; `cuda-libraries-missing` says so when not."""
+    return snapshot.env.packages is not None
+
+
 def split(name: str) -> tuple[str, int | None] | None:
     """Stem and CUDA major of an NVIDIA wheel's name; None for other distributions.
 

@@ -52,7 +52,7 @@ class Requirement:
 
     @property
     def exact(self) -> str | None:
-        """The one version that is allowed, `9.10.2.21` or `13.0.96.*`; None when there is a range."""
+        """The one version that is allowed, `9.10.2.21` or `13.0.96.*`; None for a range."""
         return next((text for sign, text in self.bounds if sign in {"==", "==="}), None)
 
     def allows(self, version: str) -> bool | None:

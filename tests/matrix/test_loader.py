@@ -365,3 +365,12 @@ def test_rows_take_their_fields_only() -> None:
         schema.Xid(number=79, source="s", method="published", confidence="high")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="Xid has no field colour"):
         xid(colour="red")
+
+
+@pytest.mark.parametrize(
+    "name", sorted(n for n, v in vars(Matrix).items() if isinstance(v, property))
+)
+def test_each_property_gives_the_rows_of_one_type(name: str) -> None:
+    rows = getattr(Matrix.shipped(), name)
+    assert isinstance(rows, tuple)
+    assert len({type(row) for row in rows}) == 1

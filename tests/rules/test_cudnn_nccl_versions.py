@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.stack import SITE, commands, library, only, package, said, torch_28_wheels
+from envcheck.model.environment import Framework
+from tests.rules.stack import (
+    SITE,
+    commands,
+    library,
+    only,
+    package,
+    said,
+    torch_28_wheels,
+)
 from tests.support import evolve, machine, torch
 
 
@@ -36,7 +45,8 @@ def test_fix_puts_the_pinned_version_back() -> None:
     )
     assert (found.component, found.subject) == ("cudnn", "nvidia-cudnn-cu12 9.1.0.70")
     assert commands(found) == [
-        '~/venv/bin/python -m pip install --force-reinstall --no-deps "nvidia-cudnn-cu12==9.10.2.21"'
+        "~/venv/bin/python -m pip install --force-reinstall --no-deps "
+        '"nvidia-cudnn-cu12==9.10.2.21"'
     ]
 
 
@@ -51,7 +61,6 @@ def test_a_wheel_that_is_not_loaded_is_not_judged() -> None:
 
 def test_lower_bounds_of_a_jax_plugin() -> None:
     """JAX asks for at least a version; older is a warning, newer fits."""
-    from envcheck.model.environment import Framework
 
     def with_cudnn(version: str) -> list[tuple[str, str]]:
         plugin = package(

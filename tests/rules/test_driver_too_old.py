@@ -31,7 +31,7 @@ def test_driver_of_another_major() -> None:
 
 
 def test_geforce_without_forward_compatibility() -> None:
-    """575.57.08 does not run CUDA 13.0; the cu128 build of the same torch is the nearest way out."""
+    """575.57.08 does not run CUDA 13.0; the cu128 build of the same torch does."""
     found = only(
         machine(driver="575.57.08", cuda="12.9", gpus=RTX_4090, frameworks=(torch("2.9.0+cu130"),))
     )

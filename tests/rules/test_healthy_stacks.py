@@ -56,7 +56,7 @@ def test_minor_version_compatibility() -> None:
 
 
 def h200x2() -> Snapshot:
-    """Two H200 with torch 2.11.0, JAX's CUDA 13 plugin beside it, an unused system cuDNN and NCCL."""
+    """Two H200, torch 2.11.0, JAX's CUDA 13 plugin, an unused system cuDNN and NCCL."""
     system = "/usr/lib/x86_64-linux-gnu"
     snapshot = machine(
         gpus=(gpu(0), gpu(1)),
@@ -147,3 +147,25 @@ def test_other_builds_are_judged_by_their_own_list() -> None:
     good = torch("2.11.0", cuda="12.9", origin="conda-forge", arches=("sm_70", "sm_80"))
     snapshot = machine(gpus=card("Tesla V100-SXM2-16GB", "7.0"), frameworks=(good,))
     assert (said(snapshot), unknowns(snapshot)) == ([], [])
+
+
+def test_a_framework_that_has_its_gpu_needs_no_table() -> None:
+    """A pasted report without a package list, whose torch says that CUDA is available."""
+    works = torch("2.8.0+cu128", gpu_available=True)
+    snapshot = evolve(
+        machine(driver="525.60.11", cuda="12.0", frameworks=(works,)),
+        {"env.packages": None, "env.libraries": None, "env.shared_files": None},
+    )
+    assert (said(snapshot), unknowns(snapshot)) == ([], [])
+
+
+def test_an_environment_that_was_not_read_is_said_once() -> None:
+    """Distributions not read, then nothing of the environment read."""
+    snapshot = evolve(
+        machine(frameworks=(torch("2.8.0+cu128"),)), {"env.packages": None, "env.libraries": None}
+    )
+    assert unknowns(snapshot) == [("cuda-libraries-missing", "missing")]
+    nothing = evolve(
+        machine(), {"env.packages": None, "env.frameworks": None, "env.libraries": None}
+    )
+    assert unknowns(nothing) == [("framework-cpu-build", "missing")]

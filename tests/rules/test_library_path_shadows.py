@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from envcheck.model.environment import Library, Variable
-from tests.rules.stack import SITE, commands, library, only, said, torch_28_wheels, unknowns
+from tests.rules.stack import (
+    SITE,
+    commands,
+    library,
+    only,
+    said,
+    torch_28_wheels,
+    unknowns,
+)
 from tests.support import evolve, machine, torch
 
 if TYPE_CHECKING:

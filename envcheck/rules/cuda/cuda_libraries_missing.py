@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 _CANNOT_OPEN = re.compile(
     r"lib(?P<name>cudart|cublasLt|cublas|cufft|curand|cusolver|cusparseLt|cusparse|nvrtc|nvJitLink|"
-    r"cupti|cufile|nccl|nvshmem_host)[.\w-]*\.so(?P<major>\.\d+)?[^:]*: cannot open shared object file",
+    r"cupti|cufile|nccl|nvshmem_host)[.\w-]*\.so(?P<major>\.\d+)?[^:]*: "
+    r"cannot open shared object file",
     re.IGNORECASE,
 )
 
@@ -30,7 +31,6 @@ _CANNOT_OPEN = re.compile(
     "cuda-libraries-missing",
     component="cuda",
     when=facts.needs_gpu,
-    needs=("env.packages",),
     explains=("cudnn-missing", "cuda-runtime-mismatch"),
 )
 def cuda_libraries_missing(snapshot: Snapshot, matrix: Matrix) -> Answer:
@@ -46,6 +46,8 @@ def cuda_libraries_missing(snapshot: Snapshot, matrix: Matrix) -> Answer:
     Fix: install the framework again with its dependencies.
     """
     for framework in facts.cuda_frameworks(snapshot):
+        if framework.gpu_available:
+            continue
         said = _CANNOT_OPEN.search(framework.error or "")
         if said is not None:
             yield _finding(
@@ -58,6 +60,12 @@ def cuda_libraries_missing(snapshot: Snapshot, matrix: Matrix) -> Answer:
                 ),
             )
             continue
+        if snapshot.env.packages is None:
+            yield unknown(
+                "cuda-libraries-missing",
+                snapshot.gap("env.packages") or "the installed distributions were not read",
+            )
+            return
         yield from _by_metadata(snapshot, matrix, framework)
         if framework.name.startswith(("tensorflow", "tf-nightly")):
             yield from _tensorflow(snapshot, matrix, framework)
@@ -78,7 +86,7 @@ def _by_metadata(snapshot: Snapshot, matrix: Matrix, framework: Framework) -> An
         names = ", ".join(pin.name for pin in absent)
         yield unknown(
             "cuda-libraries-missing",
-            f"{names} not installed, and which other copies {framework.name} would load was not read",
+            f"{names} not installed, and which copies {framework.name} would load was not read",
         )
         return
     missing = [pin for pin in absent if not _elsewhere(snapshot, framework, pin)]

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from envcheck.rules.pins import Pin
 
 _BY_TOOLKIT = {"cuda-runtime": "the CUDA runtime", "nvjitlink": "nvJitLink", "cuda-nvrtc": "NVRTC"}
-"""Wheels whose version is the CUDA release's, so that pins and builds compare by major and minor."""
+"""Wheels whose version is the CUDA release's, so that pins compare by major and minor."""
 
 
-@rule("cuda-runtime-mismatch", component="cuda", when=facts.needs_gpu, needs=("env.packages",))
+@rule("cuda-runtime-mismatch", component="cuda", when=(facts.needs_gpu, pins.packages_known))
 def cuda_runtime_mismatch(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """The CUDA runtime wheels are of the release that the framework pins.
 

@@ -35,12 +35,14 @@ def _driver_known(snapshot: Snapshot) -> bool:
     explains=("ptx-newer-than-driver",),
 )
 def driver_too_old(snapshot: Snapshot, matrix: Matrix) -> Answer:
-    """The driver runs the CUDA release that each framework, and the container's image, was built for.
+    """The driver runs the CUDA release that each framework, or the image, was built for.
 
     Three roads are tried and kept apart: the driver's own CUDA interface is new enough (backward
     compatibility); the driver is at or above the floor of that CUDA major (minor-version
     compatibility, which does not cover PTX); cuda-compat is in front of an older driver, on a GPU
     and a driver branch that the tables name (forward compatibility).
+
+    A framework that says itself that it has a GPU needs no table.
 
     Why: a CUDA build asks the driver for an interface version. An older driver answers "CUDA driver
     version is insufficient", and frameworks then see no GPU.
@@ -52,6 +54,8 @@ def driver_too_old(snapshot: Snapshot, matrix: Matrix) -> Answer:
     judged = facts.cuda_frameworks(snapshot)
     refused: list[tuple[Framework, DriverAnswer]] = []
     for framework in judged:
+        if framework.gpu_available:
+            continue
         answer = compat.driver_runs(matrix, known, framework.cuda or "")
         if answer.verdict == "unknown":
             yield unknown(

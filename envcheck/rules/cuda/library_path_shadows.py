@@ -139,7 +139,7 @@ def _incompatible(
     winning: list[Library],
     copies: list[Library],
 ) -> str | None:
-    """What is wrong with a foreign copy that wins; None when nothing is, or when it is not known."""
+    """What is wrong with a foreign copy that wins; None when nothing is known to be."""
     wins = Release.maybe(copy.version)
     if wins is None:
         return None
@@ -166,7 +166,7 @@ def _incompatible(
 def _wanted(
     snapshot: Snapshot, framework: Framework, copy: Library, copies: list[Library]
 ) -> Release | None:
-    """Version that the framework needs: of its own copy on disk, else what it pins or was built for."""
+    """Version that the framework needs: what it was built for or pins, else its own copy's."""
     own = [
         release
         for each in copies

@@ -31,7 +31,7 @@ major version of the library, write the same files."""
 @rule(
     "mixed-cuda-majors",
     component="cuda",
-    needs=("env.packages",),
+    when=pins.packages_known,
     explains=(
         "cuda-runtime-mismatch",
         "cudnn-version-mismatch",

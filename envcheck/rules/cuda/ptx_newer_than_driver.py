@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from envcheck.rules.base import Answer
 
 _SAID = re.compile(
-    r"PTX (?:JIT|was compiled)[^\n]*|provided PTX was compiled with an unsupported toolchain[^\n]*|"
+    r"provided PTX was compiled with an unsupported toolchain[^\n]*|"
     r"CUDA_ERROR_UNSUPPORTED_PTX_VERSION[^\n]*",
     re.IGNORECASE,
 )
@@ -82,7 +82,7 @@ def _finding(
         "The driver cannot compile PTX from a toolkit newer than itself",
         found=f"{found}; {have}",
         needed=f"a driver whose CUDA is {framework.cuda} or newer",
-        why="Minor-version compatibility covers machine code, not PTX that the driver has to compile.",
+        why="Minor-version compatibility covers machine code, not PTX that the driver compiles.",
         fix=(
             *roads,
             Fix(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _CANNOT_OPEN = re.compile(r"libcudnn[\w]*\.so(\.\d+)*: cannot open shared object file")
 
 
-@rule("cudnn-missing", component="cudnn", when=facts.needs_gpu, needs=("env.packages",))
+@rule("cudnn-missing", component="cudnn", when=(facts.needs_gpu, pins.packages_known))
 def cudnn_missing(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """The cuDNN that a framework requires is installed.
 

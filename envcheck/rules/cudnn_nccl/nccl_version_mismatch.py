@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envcheck.rules import facts
+from envcheck.rules import facts, pins
 from envcheck.rules.base import rule
 from envcheck.rules.cudnn_nccl import wheels
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from envcheck.rules.base import Answer
 
 
-@rule("nccl-version-mismatch", component="nccl", when=facts.needs_gpu, needs=("env.packages",))
+@rule("nccl-version-mismatch", component="nccl", when=(facts.needs_gpu, pins.packages_known))
 def nccl_version_mismatch(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """The installed NCCL wheel is the one that the framework pins, or a newer one.
 

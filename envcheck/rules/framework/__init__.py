@@ -9,9 +9,14 @@ from envcheck.rules.framework.extension_built_for_other import (
     extension_built_for_other_torch,
 )
 from envcheck.rules.framework.framework_cpu_build import framework_cpu_build
-from envcheck.rules.framework.framework_variant_conflict import framework_variant_conflict
+from envcheck.rules.framework.framework_variant_conflict import (
+    framework_variant_conflict,
+)
 from envcheck.rules.framework.glibc_too_old import glibc_too_old
-from envcheck.rules.framework.gpu_and_build import gpu_newer_than_build, gpu_older_than_build
+from envcheck.rules.framework.gpu_and_build import (
+    gpu_newer_than_build,
+    gpu_older_than_build,
+)
 from envcheck.rules.framework.jax_plugin_mismatch import jax_plugin_mismatch
 from envcheck.rules.framework.jetson_generic_wheel import jetson_generic_wheel
 from envcheck.rules.framework.numpy_abi_mismatch import numpy_abi_mismatch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from envcheck.model.finding import Evidence, Fix
-from envcheck.rules import install
+from envcheck.rules import install, pins
 from envcheck.rules.base import finding, rule
 from envcheck.rules.framework import extensions
 from envcheck.rules.requirements import required
@@ -26,8 +26,7 @@ def _has_torch(snapshot: Snapshot) -> bool:
 @rule(
     "extension-built-for-other-torch",
     component="framework",
-    when=_has_torch,
-    needs=("env.packages",),
+    when=(_has_torch, pins.packages_known),
 )
 def extension_built_for_other_torch(snapshot: Snapshot, matrix: Matrix) -> Answer:
     """Native extensions were built for the torch that is installed.
@@ -79,8 +78,7 @@ def extension_built_for_other_torch(snapshot: Snapshot, matrix: Matrix) -> Answe
 @rule(
     "extension-built-for-other-cuda",
     component="framework",
-    when=_has_torch,
-    needs=("env.packages",),
+    when=(_has_torch, pins.packages_known),
 )
 def extension_built_for_other_cuda(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """Native extensions were built for the CUDA major of the installed torch.
@@ -119,7 +117,7 @@ def extension_built_for_other_cuda(snapshot: Snapshot, _matrix: Matrix) -> Answe
 
 
 def _published(matrix: Matrix, releases: tuple[str, ...]) -> tuple[str, ...]:
-    """Of several readings of a tag those that the table knows as releases; all when it knows none."""
+    """Of several readings of a tag those that the table knows; all when it knows none."""
     known = {Release.parse(row.version).series for row in matrix.torch_builds}
     return tuple(each for each in releases if each in known) or releases
 
@@ -165,7 +163,7 @@ def _other_torch(
         f"{package.name} was built for another torch",
         found=f"{install.label(package)} with {install.label(torch)}",
         needed=f"torch {pinned or ' or '.join(releases)}",
-        why="Extensions link against torch's C++ interface, which changes with every minor release.",
+        why="Extensions link against torch's C++ interface, which changes with minor releases.",
         fix=roads,
         evidence=(
             evidence,

@@ -15,7 +15,6 @@ COMPANIONS = frozenset({"torchvision", "torchaudio"})
 
 _CUDA = re.compile(r"(?<![a-z])cu(\d{2,3})(?!\d)", re.IGNORECASE)
 _TORCH = re.compile(r"(?:torch|(?<![a-z])pt)(\d+(?:\.\d+)*)", re.IGNORECASE)
-_ABI = re.compile(r"cxx11abi(true|false)", re.IGNORECASE)
 
 NATIVE = frozenset(
     {
@@ -88,12 +87,6 @@ def built(package: Package) -> Built | None:
         cuda_major=int(cuda.group(1)[:2]) if cuda else None,
         text=text,
     )
-
-
-def abi(built_for: Built) -> bool | None:
-    """The C++ string ABI that a tag names: True the new one, False the old, None when it is silent."""
-    match = _ABI.search(built_for.text)
-    return match.group(1).lower() == "true" if match else None
 
 
 def _releases(digits: str) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     "framework-cpu-build",
     component="framework",
     when=facts.has_gpu,
+    needs=("env.frameworks",),
     explains=("torch-companion-mismatch",),
 )
 def framework_cpu_build(snapshot: Snapshot, matrix: Matrix) -> Answer:
@@ -33,7 +34,7 @@ def framework_cpu_build(snapshot: Snapshot, matrix: Matrix) -> Answer:
     Fix: install the newest CUDA variant of the same version that this driver and GPU run.
     """
     torch = snapshot.env.framework("torch")
-    if torch is None or torch.cuda is not None or torch.hip or torch.xpu:
+    if torch is None or torch.cuda is not None or torch.hip or torch.xpu or torch.gpu_available:
         return
     if torch.cpu_only is None:
         yield unknown(
@@ -58,7 +59,7 @@ def framework_cpu_build(snapshot: Snapshot, matrix: Matrix) -> Answer:
             "torch is a CPU-only build, but this machine has an NVIDIA GPU",
             found=f"{install.label(torch)}, built without CUDA",
             needed=f"a CUDA build of torch for {names}",
-            why="A build without CUDA never uses the GPU, and does not say so until it is asked for one.",
+            why="A build without CUDA never uses the GPU, and says nothing until asked for it.",
             fix=_fix(snapshot, matrix, torch, build),
             evidence=(
                 Evidence(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from envcheck.model.finding import Evidence, Fix
-from envcheck.rules import facts, install
+from envcheck.rules import facts, install, pins
 from envcheck.rules.base import finding, rule
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ _SILENT = frozenset({"onnxruntime", "tensorflow", "paddle"})
 """Families that go on without a GPU, and say nothing, when the CPU variant wins."""
 
 
-@rule("framework-variant-conflict", component="framework", needs=("env.packages",))
+@rule("framework-variant-conflict", component="framework", when=pins.packages_known)
 def framework_variant_conflict(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """No two variants of one package share its folder.
 

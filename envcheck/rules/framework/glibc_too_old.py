@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from envcheck.model.finding import Evidence, Fix
-from envcheck.rules import install
+from envcheck.rules import install, pins
 from envcheck.rules.base import finding, rule
 from envcheck.versions import Release
 
@@ -21,7 +21,7 @@ _NUMBERED = re.compile(r"manylinux_(\d+)_(\d+)")
 _SAID = re.compile(r"version `GLIBC_(\d+\.\d+)' not found")
 
 
-@rule("glibc-too-old", component="framework", needs=("env.packages",))
+@rule("glibc-too-old", component="framework", when=pins.packages_known)
 def glibc_too_old(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """The C library is as new as the installed wheels were built for.
 

@@ -21,7 +21,7 @@ _PLUGIN = re.compile(r"jax-cuda(\d+)-(plugin|pjrt)")
 
 
 def _has_jax(snapshot: Snapshot) -> bool:
-    return snapshot.env.packages is None or snapshot.env.package("jaxlib") is not None
+    return snapshot.env.package("jaxlib") is not None
 
 
 @rule("jax-plugin-mismatch", component="framework", when=_has_jax)

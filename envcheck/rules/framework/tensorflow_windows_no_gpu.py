@@ -50,7 +50,7 @@ def tensorflow_windows_no_gpu(snapshot: Snapshot, _matrix: Matrix) -> Answer:
             why="There are no CUDA builds of this TensorFlow release for native Windows.",
             fix=(
                 Fix(
-                    title="Install WSL 2 (in PowerShell as administrator), then TensorFlow inside it",
+                    title="Install WSL 2 (PowerShell as administrator), then TensorFlow inside it",
                     commands=("wsl --install", 'python3 -m pip install "tensorflow[and-cuda]"'),
                 ),
             ),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from envcheck.matrix import query
 from envcheck.model.finding import Evidence, Fix
-from envcheck.rules import builds, install
+from envcheck.rules import builds, install, pins
 from envcheck.rules.base import cite, finding, rule
 from envcheck.rules.requirements import required
 from envcheck.versions import Release
@@ -26,7 +26,7 @@ def _has_torch(snapshot: Snapshot) -> bool:
     return snapshot.env.framework("torch") is not None
 
 
-@rule("torch-companion-mismatch", component="framework", when=_has_torch, needs=("env.packages",))
+@rule("torch-companion-mismatch", component="framework", when=(_has_torch, pins.packages_known))
 def torch_companion_mismatch(snapshot: Snapshot, matrix: Matrix) -> Answer:
     """torchvision and torchaudio belong to this torch and to its CUDA variant.
 

@@ -23,7 +23,7 @@ def _several(snapshot: Snapshot) -> bool:
 
 
 def _names(line: str, gpu: Gpu) -> bool:
-    """Whether a log line names a GPU by its address, with or without the domain; times do not count."""
+    """Whether a log line names a GPU by address, domain or not; a time of day does not count."""
     place = facts.short_bus(gpu.bus_id)[5:]
     pattern = rf"(?<![0-9a-f:])(?:[0-9a-f]{{4}}:)?{re.escape(place)}\.[0-7]\b"
     return bool(place) and re.search(pattern, line, re.IGNORECASE) is not None

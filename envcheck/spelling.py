@@ -1,0 +1,16 @@
+"""What a misspelt word was probably meant to be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def suggestion(word: str, known: Iterable[str]) -> str | None:
+    """`did you mean ...?` for a misspelt word, None when no known word is near."""
+    import difflib
+
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f"did you mean '{near[0]}'?" if near else None
