@@ -91,7 +91,7 @@ def _doctor(parser: Parser) -> None:
         type=_one_of(("warning", "error", "never")),
         choices=("warning", "error", "never"),
         default="error",
-        metavar="SEVERITY",
+        metavar="LEVEL",
         help="mildest severity that makes the exit status 1: warning, error (default) or never",
     )
     parser.add_argument(

@@ -43,8 +43,8 @@ def judge(
         require_gpu: the caller needs a GPU: its absence is an error, and not knowing is no `ok`.
 
     Returns:
-        The report: errors first, within a severity in the order of the rules, and every finding that
-        another finding explains named among that one's `consequences` instead of standing alone.
+        The report: errors first, within a severity in the order of the rules. A finding that another
+        one explains is named among that one's `consequences` instead of standing alone.
     """
     rules = tuple(each for each in rules if chosen is None or any(id in chosen for id in each.ids))
     findings: list[Finding] = []
@@ -195,7 +195,7 @@ def _ask_next(unknowns: tuple[Unknown, ...]) -> tuple[Fix, ...]:
     if any(each.kind == "missing" for each in unknowns):
         return (
             Fix(
-                title="Run it as root, outside a container, for the facts that could not be read here",
+                title="Run it as root, outside a container: it reads more there",
                 commands=("sudo envcheck doctor",),
             ),
         )

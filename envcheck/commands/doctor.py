@@ -31,7 +31,11 @@ def run(args: Namespace) -> int:
     form = _format(args)
     rules = all_rules()
     chosen = _chosen(args.select, args.ignore, rules)
-    matrix = Matrix.shipped(_overlay(args.tables))
+    overlay = _overlay(args.tables)
+    matrix = Matrix.shipped(overlay)
+    if overlay is not None:
+        # Your own tables are read as a whole, used or not: a mistake in them should show at once.
+        Matrix.shipped(overlay).load_all()
     snapshot = take_snapshot(
         open_machine(args), python=args.python, deep=args.deep, timeout=args.timeout
     )

@@ -30,6 +30,12 @@ _BANNER_DRIVER = re.compile(r"(?:Driver|KMD) Version:\s*(\d+\.[\d.]+)")
 _BANNER_CUDA = re.compile(r"CUDA (?:UMD )?Version:\s*(\d+\.\d+)")
 
 
+def answered(results: Mapping[str, Result]) -> bool:
+    """Whether NVML answered, so that nvidia-smi has nothing to add."""
+    data, _ = payload_answer(results.get("payload:query_nvml"))
+    return data is not None and "init" not in data
+
+
 def proc_version(text: str | None) -> tuple[str | None, bool | None]:
     """Release and kind of the loaded module, out of /proc/driver/nvidia/version.
 

@@ -263,13 +263,14 @@ def rows(
 
 
 def _version(file: File, versions: Mapping[str, str]) -> str | None:
-    for path in (file.real, file.path):
-        match = re.search(r"\.so\.(\d+\.\d+(?:\.\d+)*)$", path)
-        if match:
-            return match.group(1)
     for owner in file.owners:
         if owner.startswith("nvidia-") and owner in versions:
             return versions[owner]
+    for path in (file.real, file.path):
+        match = re.search(r"\.so\.(\d+\.\d+(?:\.\d+)*)$", path)
+        # Some releases of cuRAND are named .so.0.0.0.0.
+        if match and match.group(1).strip("0."):
+            return match.group(1)
     parts = dict(file.header)
     numbers = [
         next((value for macro, value in parts.items() if macro.endswith(part)), None)

@@ -93,6 +93,7 @@ class Live:
             readable=os.access(path, os.R_OK),
             writable=os.access(path, os.W_OK),
             executable=os.access(path, os.X_OK),
+            device_major=os.major(facts.st_dev) if kind == "directory" else None,
             filesystem_bytes=size,
         )
 

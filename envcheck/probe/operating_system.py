@@ -82,6 +82,16 @@ def read_container(source: Quiet) -> Container:
     )
 
 
+def _root_is_disk(source: Quiet) -> bool:
+    """Whether the root file system lies on a disk: then this is a machine made from an image.
+
+    Virtual machines that boot a container image keep its `/.dockerenv`; a container's root is an
+    overlay, which has no disk's device number.
+    """
+    facts = source.stat("/")
+    return facts is not None and bool(facts.device_major)
+
+
 def _container_kind(source: Quiet) -> str:
     variables = source.variables
     if "KUBERNETES_SERVICE_HOST" in variables:
@@ -90,7 +100,7 @@ def _container_kind(source: Quiet) -> str:
         return "apptainer"
     if source.stat("/run/.containerenv") is not None:
         return "podman"
-    if source.stat("/.dockerenv") is not None:
+    if source.stat("/.dockerenv") is not None and not _root_is_disk(source):
         return "docker"
     told = (source.read("/run/systemd/container") or "").strip()
     if told:

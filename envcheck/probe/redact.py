@@ -49,6 +49,9 @@ KEPT_NAMES = frozenset(
         "TRITON_PTXAS_PATH",
         "OMPI_COMM_WORLD_SIZE",
         "WORLD_SIZE",
+        "SLURM_JOB_ID",
+        "SLURM_JOB_GPUS",
+        "SLURM_STEP_GPUS",
         "LOCAL_RANK",
     }
 )

@@ -26,6 +26,8 @@ from envcheck.probe.source import Command, Result
 from envcheck.probe.target import choose_target
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from envcheck.model.host import Driver, Gpu, PciDevice
     from envcheck.probe.source import Source
 
@@ -33,7 +35,12 @@ T = TypeVar("T")
 
 
 def take_snapshot(
-    source: Source, *, python: str | None = None, deep: bool = False, timeout: float = 10.0
+    source: Source,
+    *,
+    python: str | None = None,
+    deep: bool = False,
+    timeout: float = 10.0,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Snapshot:
     """Read a machine and the environment that its user works in.
 
@@ -42,6 +49,7 @@ def take_snapshot(
         python: interpreter, or folder of an environment, to judge; None to choose one.
         deep: also ask tools for their versions and import the frameworks in children.
         timeout: seconds that each child gets.
+        meanwhile: work of the caller that fits into the wait for the children.
 
     Returns:
         The facts, with a gap for each one that could not be read.
@@ -70,16 +78,22 @@ def take_snapshot(
             kernel.DMESG,
             _payload(source, "query_nvml", timeout),
             _payload(source, "query_libcuda", timeout),
-            *(
-                dataclasses.replace(each, timeout=timeout)
-                for each in (gpu.SMI_QUERY, gpu.SMI_BANNER)
-            ),
             *engines.version_commands(quiet, deep=deep),
             *environment.environment_commands(
                 source, target, deep, timeout, results[driver_files.LDCONFIG.name]
             ),
         ),
     )
+
+    if not driver.answered(results):
+        # Only where NVML gave nothing: nvidia-smi asks the same library, and takes the driver's locks.
+        results |= _run(
+            source,
+            tuple(
+                dataclasses.replace(each, timeout=timeout)
+                for each in (gpu.SMI_QUERY, gpu.SMI_BANNER)
+            ),
+        )
 
     system = operating_system.read_os(quiet, results)
     modules = dataclasses.replace(modules, log=kernel.kernel_log(results.get("dmesg"), notes))
@@ -163,8 +177,19 @@ def _payload(source: Source, name: str, timeout: float) -> Command:
     )
 
 
-def _run(source: Source, commands: tuple[Command, ...]) -> dict[str, Result]:
-    return {
-        command.name: result
-        for command, result in zip(commands, source.run_all(commands), strict=True)
-    }
+def _run(
+    source: Source,
+    commands: tuple[Command, ...],
+    meanwhile: Callable[[], object] | None = None,
+) -> dict[str, Result]:
+    """Run programs side by side; results by logical name."""
+    if meanwhile is None:
+        results = source.run_all(commands)
+    else:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(1) as pool:
+            pending = pool.submit(source.run_all, commands)
+            meanwhile()
+            results = pending.result()
+    return {command.name: result for command, result in zip(commands, results, strict=True)}

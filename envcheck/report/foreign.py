@@ -25,7 +25,7 @@ def clean(text: str, *, lines: bool = False) -> str:
         lines: keep line ends and tabs, for places where they cannot be mistaken for structure.
 
     Returns:
-        The text with each such character written as a visible escape, such as `\\x1b`.
+        The text with each such character written as a visible escape, backslash and code.
     """
     text = _CONTROL.sub(_escape, text)
     return text if lines else _BREAK.sub(_escape, text)
@@ -78,9 +78,10 @@ _ASCII = str.maketrans(
         "\u00b7": "-",
         "\u00d7": "x",
         "\u00b0": " deg ",
+        # The frame that rich draws.
         "\u2500": "-",
-        "\u2501": "-",
         "\u2502": "|",
+        **dict.fromkeys("\u252c\u2534\u253c\u251c\u2524\u256d\u256e\u256f\u2570", "+"),
     }
 )
 
