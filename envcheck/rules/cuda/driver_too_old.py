@@ -32,7 +32,7 @@ def _driver_known(snapshot: Snapshot) -> bool:
     "driver-too-old",
     component="driver",
     when=_driver_known,
-    explains=("ptx-newer-than-driver",),
+    explains=("ptx-newer-than-driver", "driver-branch-ended"),
 )
 def driver_too_old(snapshot: Snapshot, matrix: Matrix) -> Answer:
     """The driver runs the CUDA release that each framework, or the image, was built for.
