@@ -5,17 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import envcheck
-from envcheck.commands.checks import checks
 from envcheck.commands.machine import open_machine
-from envcheck.commands.output import emit, say, wants_colour, width
-from envcheck.engine import exit_code, judge
 from envcheck.errors import UsageError
-from envcheck.matrix.loader import Matrix
 from envcheck.probe.snapshot import take_snapshot
-from envcheck.report import render
-from envcheck.report.describe import status
-from envcheck.report.view import View
-from envcheck.rules import all_rules
 from envcheck.spelling import suggestion
 
 if TYPE_CHECKING:
@@ -23,39 +15,83 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from envcheck.model.snapshot import Snapshot
     from envcheck.rules.base import Rule
 
 
 def run(args: Namespace) -> int:
     """Run the command; the exit status is the same in every format."""
     form = _format(args)
-    rules = all_rules()
-    chosen = _chosen(args.select, args.ignore, rules)
-    overlay = _overlay(args.tables)
-    matrix = Matrix.shipped(overlay)
-    if overlay is not None:
-        # Your own tables are read as a whole, used or not: a mistake in them should show at once.
-        Matrix.shipped(overlay).load_all()
+    # A mistake in what was asked shows before anything is probed; with nothing asked, rules and tables
+    # are loaded while the machine answers.
+    judgement = _Judgement(args) if args.select or args.ignore or args.tables else None
+    prepared: list[_Judgement] = [] if judgement is None else [judgement]
+
+    def meanwhile() -> None:
+        if not prepared:
+            prepared.append(_Judgement(args))
+
     snapshot = take_snapshot(
-        open_machine(args), python=args.python, deep=args.deep, timeout=args.timeout
+        open_machine(args),
+        python=args.python,
+        deep=args.deep,
+        timeout=args.timeout,
+        meanwhile=meanwhile,
     )
-    report = judge(snapshot, matrix, rules, chosen=chosen, require_gpu=args.require_gpu)
-    code = exit_code(report, args.fail_on, require_gpu=args.require_gpu)
-    view = View(
-        version=envcheck.__version__,
-        exit_code=code,
-        fail_on=args.fail_on,
-        checks=checks(rules, chosen),
-        width=width(),
-        verbose=args.verbose,
-        artifact=f"{snapshot.source.partition(':')[2] or 'this-machine'}/machine.toml",
-    )
-    colour = wants_colour(refused=args.no_color, path=args.output)
-    emit(render(form, report, view, colour=colour), args.output)
-    if args.output not in (None, "-"):
-        last = status(report, code)
-        say(f"{last.word} {last.text}")
-    return code
+    return prepared[0].report(snapshot, form)
+
+
+class _Judgement:
+    """Rules, tables and renderers, ready for a snapshot."""
+
+    def __init__(self, args: Namespace) -> None:
+        import envcheck.engine
+        import envcheck.report.describe
+        from envcheck.matrix.loader import Matrix
+        from envcheck.rules import all_rules
+
+        self._args = args
+        self._rules = all_rules()
+        self._chosen = _chosen(args.select, args.ignore, self._rules)
+        overlay = _overlay(args.tables)
+        self._matrix = Matrix.shipped(overlay)
+        if overlay is not None:
+            # Your own tables are read as a whole, used or not: a mistake in them should show at once.
+            Matrix.shipped(overlay).load_all()
+
+    def report(self, snapshot: Snapshot, form: str) -> int:
+        """Judge, write the report, and give the exit status."""
+        from envcheck.commands.checks import checks
+        from envcheck.commands.output import emit, say, wants_colour, width
+        from envcheck.engine import exit_code, judge
+        from envcheck.report import render
+        from envcheck.report.describe import status
+        from envcheck.report.view import View
+
+        args = self._args
+        report = judge(
+            snapshot,
+            self._matrix,
+            self._rules,
+            chosen=self._chosen,
+            require_gpu=args.require_gpu,
+        )
+        code = exit_code(report, args.fail_on, require_gpu=args.require_gpu)
+        view = View(
+            version=envcheck.__version__,
+            exit_code=code,
+            fail_on=args.fail_on,
+            checks=checks(self._rules, self._chosen),
+            width=width(),
+            verbose=args.verbose,
+            artifact=f"{snapshot.source.partition(':')[2] or 'this-machine'}/machine.toml",
+        )
+        colour = wants_colour(refused=args.no_color, path=args.output)
+        emit(render(form, report, view, colour=colour), args.output)
+        if args.output not in (None, "-"):
+            last = status(report, code)
+            say(f"{last.word} {last.text}")
+        return code
 
 
 def _format(args: Namespace) -> str:

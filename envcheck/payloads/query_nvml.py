@@ -13,6 +13,8 @@ import sys
 MARKER = "envcheck-json:"
 LIBRARY = "libnvidia-ml.so.1"
 
+LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND = 12, 13
+
 THROTTLE = {
     0x0000000000000001: "idle",
     0x0000000000000002: "application-clocks",
@@ -210,8 +212,9 @@ def through_ctypes(why):
     try:
         library = ctypes.CDLL(LIBRARY)
     except OSError as error:
-        answer["init"] = {"code": 12, "message": text(error)}
+        answer["init"] = {"code": LIBRARY_NOT_FOUND, "message": text(error)}
         return answer
+    status = None
     try:
         library.nvmlErrorString.restype = ctypes.c_char_p
         status = library.nvmlInit_v2()
@@ -228,7 +231,12 @@ def through_ctypes(why):
         if not library.nvmlDeviceGetCount_v2(ctypes.byref(total)):
             answer["gpus"] = [bare_device(library, index) for index in range(total.value)]
     except AttributeError as error:
-        answer["errors"] = {"library": {"code": None, "message": text(error)}}
+        # The library lacks one of the functions: what it answered before stays.
+        answer["init" if status is None else "errors"] = (
+            {"code": FUNCTION_NOT_FOUND, "message": text(error)}
+            if status is None
+            else {"library": {"code": FUNCTION_NOT_FOUND, "message": text(error)}}
+        )
     return answer
 
 

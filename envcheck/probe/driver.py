@@ -33,7 +33,7 @@ _BANNER_CUDA = re.compile(r"CUDA (?:UMD )?Version:\s*(\d+\.\d+)")
 def answered(results: Mapping[str, Result]) -> bool:
     """Whether NVML answered, so that nvidia-smi has nothing to add."""
     data, _ = payload_answer(results.get("payload:query_nvml"))
-    return data is not None and "init" not in data
+    return data is not None and "init" not in data and "gpus" in data
 
 
 def proc_version(text: str | None) -> tuple[str | None, bool | None]:
@@ -77,6 +77,8 @@ def read_driver(
     smi_driver, smi_cuda = banner(smi.stdout) if smi else (None, None)
 
     override = source.variables.get(OVERRIDE)
+    if Release.maybe(override) is None:
+        override = None
     proc, open_module = proc_version(kernel.proc_version)
     readings = [
         (override, f"variable {OVERRIDE}"),

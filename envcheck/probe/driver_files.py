@@ -133,7 +133,8 @@ def cached_libraries(result: Result | None) -> dict[str, tuple[str, ...]]:
         return {}
     for line in result.stdout.splitlines():
         match = re.match(r"\s+(\S+) \((\S[^)]*)\) => (\S+)", line)
-        if match and ("64" in match.group(2) or "," not in match.group(2)):
+        # 64-bit libraries have it in their flags: `libc6,x86-64`, `libc6,AArch64`, `libc6,64bit`.
+        if match and "64" in match.group(2):
             found.setdefault(match.group(1), []).append(match.group(3))
     return {name: tuple(paths) for name, paths in found.items()}
 

@@ -115,13 +115,14 @@ def _docker(source: Quiet, results: Mapping[str, Result], hook: str | None) -> E
     if text is not None:
         try:
             data = json.loads(text)
-            runtimes = tuple(sorted(data.get("runtimes") or {}))
-            default = data.get("default-runtime")
+            runtimes = tuple(sorted((data.get("runtimes") or {}).keys()))
+            told = data.get("default-runtime")
+            default = told if isinstance(told, str) else None
             options = data.get("exec-opts") or ()
             cgroup = next(
                 (each.partition("=")[2] for each in options if each.startswith("native.cgroup")), None
             )
-        except (ValueError, AttributeError, TypeError):
+        except (ValueError, AttributeError, TypeError, RecursionError):
             runtimes = None
     elif "/etc/docker/daemon.json" in source.refused:
         runtimes = None
@@ -150,12 +151,15 @@ def read_cdi(source: Quiet) -> Cdi:
     paths: list[str] = []
     devices: list[str] = []
     missing: list[str] = []
+    seen: set[tuple[str, str]] = set()
     for folder in _CDI_FOLDERS:
         for name in source.list(folder) or ():
             text = source.read(f"{folder}/{name}") if name.endswith((".json", ".yaml")) else None
-            kind = re.search(r"\"?kind\"?:\s*\"?(nvidia\.com/[\w-]+)", text or "")
-            if text is None or kind is None:
+            kind = re.search(r"[\"']?kind[\"']?\s*:\s*[\"']?(nvidia\.com/[\w-]+)", text or "")
+            # /var/run is a link to /run nearly everywhere: the same file is met twice.
+            if text is None or kind is None or (name, text) in seen:
                 continue
+            seen.add((name, text))
             paths.append(f"{folder}/{name}")
             devices += [f"{kind.group(1)}={each}" for each in _cdi_names(text)]
             missing += [path for path in _cdi_host_paths(text) if source.stat(path) is None]
@@ -170,7 +174,7 @@ def _cdi_names(text: str) -> list[str]:
     """Device names: in both notations a name that follows the start of a list item."""
     try:
         return [str(each["name"]) for each in json.loads(text).get("devices", ())]
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return re.findall(r"^\s*(?:- )?name:\s*[\"']?([^\s\"']+)", text, re.M)
 
 

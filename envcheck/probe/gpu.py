@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from typing import TYPE_CHECKING, Any
 
 from envcheck.model.host import Gpu, GpuProcess
@@ -24,6 +25,9 @@ SMI_QUERY = Command(
 SMI_BANNER = Command(name="nvidia-smi-banner", argv=("nvidia-smi",))
 
 CUDA_NO_DEVICE = 100
+
+_BUS_ID = re.compile(r"([0-9a-f]{4,8}):([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
+_ARCH = re.compile(r"\d+\.\d+")
 
 
 def read_gpus(
@@ -49,7 +53,9 @@ def read_gpus(
         init = nvml.get("init") or {}
         if not init:
             return ()
-    reason = (nvml or {}).get("init", {}).get("message") or nvml_why
+    said = nvml or {}
+    failure = said.get("init") or (said.get("errors") or {}).get("count") or {}
+    reason = failure.get("message") or nvml_why
     notes.missing("host.gpus", reason or libcuda_why or "no driver answered")
     return None
 
@@ -58,8 +64,9 @@ def bus_id(text: str | None) -> str | None:
     """A PCI address as /sys spells it: NVML prints `00000000:06:00.0` for `0000:06:00.0`."""
     if not text:
         return None
-    domain, _, rest = text.strip().lower().partition(":")
-    return f"{int(domain, 16):04x}:{rest}" if rest.count(":") == 1 else text.strip().lower()
+    bare = text.strip().lower()
+    match = _BUS_ID.fullmatch(bare)
+    return f"{int(match.group(1), 16):04x}:{match.group(2)}" if match else bare
 
 
 def _from_nvml(data: dict[str, Any], source: Quiet) -> Gpu:
@@ -125,18 +132,24 @@ def _process_name(source: Quiet, pid: int) -> str | None:
 def _from_smi(result: Result | None) -> tuple[Gpu, ...] | None:
     if result is None or result.code != 0:
         return None
+    try:
+        rows = list(csv.reader(result.stdout.splitlines(), skipinitialspace=True))
+    except csv.Error:
+        # Something other than nvidia-smi answers by that name.
+        return None
     gpus = []
-    for row in csv.reader(result.stdout.splitlines(), skipinitialspace=True):
-        if len(row) != len(SMI_FIELDS) or not row[0].isdigit():
+    for row in rows:
+        if len(row) != len(SMI_FIELDS) or not row[0].isdecimal():
             continue
+        # `[N/A]`, `[Not Supported]`, `[Unknown Error]`, `[GPU requires reset]`
         index, name, arch, bus, total, used = (
-            None if "N/A" in cell or "Not Supported" in cell else cell for cell in row
+            None if cell.startswith("[") or cell == "N/A" else cell for cell in row
         )
         gpus.append(
             Gpu(
                 index=int(index or 0),
                 name=name,
-                arch=arch,
+                arch=arch if arch and _ARCH.fullmatch(arch) else None,
                 bus_id=bus_id(bus),
                 memory_total_bytes=_mebibytes(total),
                 memory_used_bytes=_mebibytes(used),
@@ -146,7 +159,7 @@ def _from_smi(result: Result | None) -> tuple[Gpu, ...] | None:
 
 
 def _mebibytes(text: str | None) -> int | None:
-    return int(text) << 20 if text and text.isdigit() else None
+    return int(text) << 20 if text and text.isdecimal() else None
 
 
 def _from_libcuda(data: dict[str, Any]) -> Gpu:

@@ -18,6 +18,9 @@ Kind = Literal["file", "directory", "link", "char", "block", "other"]
 READ_LIMIT = 16_000_000
 """Bytes of a file that are read; nothing that the probe asks for is larger."""
 
+_POLL = 0.25
+"""Seconds between looks at whether a silent child has ended."""
+
 _GRACE = 1.0
 """Seconds that a killed child is waited for; one in uninterruptible sleep never ends."""
 
@@ -118,7 +121,10 @@ class Live:
         results: list[Result | None] = [None] * len(commands)
 
         def work(at: int) -> None:
-            results[at] = self._run(commands[at])
+            try:
+                results[at] = self._run(commands[at])
+            except (ValueError, RuntimeError, MemoryError) as error:
+                results[at] = Result(outcome="missing", error=f"could not be started: {error}")
 
         # Daemon threads: a child that not even SIGKILL ends must not keep envcheck from ending.
         threads = [
@@ -213,7 +219,11 @@ def _collect(child: Popen[bytes], command: Command, started: float) -> Result:
             if left <= 0:
                 outcome = "timeout"
                 break
-            for key, _ in selector.select(left):
+            ready = selector.select(min(left, _POLL))
+            # A daemon that the child started may hold its outputs open for ever.
+            if not ready and child.poll() is not None:
+                break
+            for key, _ in ready:
                 data = os.read(key.fd, 65536)
                 if not data:
                     selector.unregister(key.fileobj)

@@ -57,11 +57,13 @@ def _said(results: Mapping[str, Result], command: Command) -> str:
 
 def read_wsl(source: Quiet) -> int:
     """0 for no WSL, else its version."""
-    version = (source.read("/proc/version") or "").lower()
-    if "microsoft" not in version:
+    match = re.match(r"Linux version (\S+)", source.read("/proc/version") or "")
+    release = match.group(1) if match else ""
+    if "microsoft" not in release.lower():
         return 0
-    # WSL 1 has no Linux kernel of its own: its version text names Microsoft's build only.
-    return 2 if "wsl2" in version or source.stat("/dev/dxg") is not None else 1
+    # WSL 1 has no Linux kernel of its own and answers `4.4.0-19041-Microsoft`; kernels of WSL 2 end
+    # in `microsoft-standard`, later in `microsoft-standard-WSL2`.
+    return 1 if release.endswith("-Microsoft") else 2
 
 
 def read_jetson(source: Quiet) -> str | None:

@@ -37,7 +37,8 @@ RECORDER_VERSION = 1
 
 RECORDED_HOME = "/home/user"
 
-_LIMIT = 32_000_000
+_LIMIT = 100_000_000
+"""Bytes of one file of a recording; the largest answer that a child may give is below it."""
 _REFUSED = "refused"
 
 
@@ -159,7 +160,7 @@ class Recorder:
             encoding="utf-8",
         )
         for path, text in self._files.items():
-            target = draft / "root" / redact(path).lstrip("/")
+            target = draft / _inside(redact(path))
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(redact(text), encoding="utf-8", newline="")
         paths = {redact(path): facts for path, facts in self._paths.items()}
@@ -182,6 +183,13 @@ class Recorder:
         _dump(draft / "snapshot.json", redact.data(encode(snapshot)))
 
 
+def _inside(path: str) -> str:
+    """Where a recording keeps a file; `..` never leads out of it."""
+    import posixpath
+
+    return "root" + posixpath.normpath("/" + path.lstrip("/"))
+
+
 def _dump(path: Path, data: Any) -> None:
     path.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
@@ -199,15 +207,22 @@ class Recorded:
         if not self._folder.is_dir():
             msg = f"{folder}: no such folder"
             raise RecordingError(msg)
-        facts = _machine_facts(self._folder)
+        _refuse_links(self._folder)
+        facts = self._machine_facts()
         self._version = facts.get("recorder")
-        if not isinstance(self._version, int) or self._version > RECORDER_VERSION:
+        if type(self._version) is not int:
+            msg = f"{folder}: machine.toml names no version of the recorder"
+            raise RecordingError(msg)
+        if self._version > RECORDER_VERSION:
             msg = f"{folder}: made by a newer recorder ({self._version}) than this one ({RECORDER_VERSION})"
             raise RecordingError(msg)
         self._taken_at = str(facts.get("taken_at", ""))
         self._interpreter = str(facts.get("interpreter", "python3"))
         self._paths = self._json("paths.json")
         self._variables = self._json("variables.json")
+        if not all(isinstance(value, str) for value in self._variables.values()):
+            msg = f"{self._folder}/variables.json: a value is not text"
+            raise RecordingError(msg)
         self._commands = self._json("commands.json")
         self.name = f"recorded:{self._folder.resolve().name}"
         self.root = str(self._folder / "root")
@@ -229,12 +244,17 @@ class Recorded:
         """Text of a file as it was."""
         if not self._answer(path, "read"):
             return None
-        return self._text("root/" + path.lstrip("/"))
+        return self._text(_inside(path))
 
     def list(self, path: str) -> tuple[str, ...] | None:
         """Names in a folder as they were."""
         names = self._answer(path, "list")
-        return None if names is None else tuple(names)
+        if names is None:
+            return None
+        if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+            msg = f"{self._folder}/paths.json: list {path}: expected a list of names"
+            raise RecordingError(msg)
+        return tuple(names)
 
     def stat(self, path: str) -> Stat | None:
         """What a path was."""
@@ -251,6 +271,9 @@ class Recorded:
         if facts is None:
             self._not_recorded(f"program {command.name}")
             return Result(outcome="missing", error="not in this older recording")
+        if not isinstance(facts, dict):
+            msg = f"{self._folder}/commands.json: {command.name}: expected an object"
+            raise RecordingError(msg)
         facts = dict(facts)
         stem = str(facts.pop("file", ""))
         outputs = {}
@@ -275,7 +298,7 @@ class Recorded:
             raise OSError(0, reason)
         answer = entry[verb]
         if isinstance(answer, dict) and _REFUSED in answer:
-            raise OSError(0, answer[_REFUSED])
+            raise OSError(0, str(answer[_REFUSED]))
         return answer
 
     def _not_recorded(self, what: str) -> None:
@@ -293,24 +316,40 @@ class Recorded:
                 msg = f"{self._folder}: refuses the path {relative!r}"
                 raise RecordingError(msg)
             path /= part
-            if path.is_symlink():
-                msg = f"{path}: links are not followed in a recording"
-                raise RecordingError(msg)
         try:
-            facts = path.stat()
+            facts = path.lstat()
             if not stat.S_ISREG(facts.st_mode) or facts.st_size > _LIMIT:
                 msg = f"{path}: not a plain file of at most {_LIMIT} bytes"
                 raise RecordingError(msg)
             with path.open(encoding="utf-8", errors="replace", newline="") as stream:
                 return stream.read()
-        except OSError as error:
-            msg = f"{path}: {error.strerror or error}"
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else None
+            msg = f"{path}: {reason or error}"
             raise RecordingError(msg) from error
+
+    def _machine_facts(self) -> dict[str, Any]:
+        """machine.toml, which is written in the subset of TOML that JSON values make."""
+        path = self._folder / "machine.toml"
+        if not path.is_file():
+            msg = f"{self._folder}: not a recorded machine (no machine.toml)"
+            raise RecordingError(msg)
+        facts: dict[str, Any] = {}
+        for number, line in enumerate(self._text("machine.toml").splitlines(), 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            name, equals, value = line.partition("=")
+            try:
+                facts[name.strip()] = json.loads(value)
+            except (ValueError, RecursionError) as error:
+                msg = f"{path}: line {number}: {error if equals else 'no value'}"
+                raise RecordingError(msg) from error
+        return facts
 
     def _json(self, name: str) -> dict[str, Any]:
         try:
             data = json.loads(self._text(name))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             msg = f"{self._folder / name}: {error}"
             raise RecordingError(msg) from error
         if not isinstance(data, dict):
@@ -319,22 +358,18 @@ class Recorded:
         return data
 
 
-def _machine_facts(folder: Path) -> dict[str, Any]:
-    """machine.toml, which is written in the subset of TOML that JSON values make."""
-    path = folder / "machine.toml"
+def _refuse_links(folder: Path) -> None:
+    """Links and devices could lead a reader out of the folder, or never end."""
+    import os
+
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"{folder}: not a recorded machine (no machine.toml)"
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    _refuse_links(Path(entry.path))
+                elif not entry.is_file(follow_symlinks=False):
+                    msg = f"{entry.path}: a recording holds plain files only, no links or devices"
+                    raise RecordingError(msg)
+    except OSError as error:
+        msg = f"{folder}: {error.strerror or error}"
         raise RecordingError(msg) from error
-    facts: dict[str, Any] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        name, equals, value = line.partition("=")
-        try:
-            facts[name.strip()] = json.loads(value)
-        except ValueError as error:
-            msg = f"{path}: line {number}: {error if equals else 'no value'}"
-            raise RecordingError(msg) from error
-    return facts

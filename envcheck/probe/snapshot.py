@@ -83,8 +83,8 @@ def take_snapshot(
                 source, target, deep, timeout, results[driver_files.LDCONFIG.name]
             ),
         ),
+        lambda: _wait(meanwhile),
     )
-
     if not driver.answered(results):
         # Only where NVML gave nothing: nvidia-smi asks the same library, and takes the driver's locks.
         results |= _run(
@@ -150,6 +150,14 @@ def _without_identifiers(value: T, redact: Redactor) -> T:
                     changed[field.name] = new
         return cast("T", dataclasses.replace(value, **changed)) if changed else value
     return value
+
+
+def _wait(meanwhile: Callable[[], object] | None) -> None:
+    """Use the wait for the children: load what reading their answers needs, then the caller's work."""
+    import distro  # noqa: F401
+
+    if meanwhile is not None:
+        meanwhile()
 
 
 def _gpus(

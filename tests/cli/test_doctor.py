@@ -147,20 +147,6 @@ def test_json_of_a_failed_run_is_what_the_schema_says(
     }
 
 
-def test_an_ignored_cause_does_not_take_its_consequences_with_it(doctor: Doctor) -> None:
-    unloaded = evolve(
-        machine(frameworks=(torch("2.11.0+cu130"),)),
-        {"host.driver.module_loaded": False, "host.driver.module_version": None, "host.nodes": ()},
-    )
-    _, out, _ = doctor(unloaded, "--json")
-    report = json.loads(out)
-    known = {report["findings"][0]["id"], *report["findings"][0]["consequences"]}
-    _, out, _ = doctor(unloaded, "--json", "--ignore", report["findings"][0]["id"])
-    left = {each["id"] for each in json.loads(out)["findings"]}
-    assert report["findings"][0]["id"] not in left
-    assert set(report["findings"][0]["consequences"]) <= left | known
-
-
 def test_select_gives_only_what_was_selected(doctor: Doctor) -> None:
     both = evolve(OLD_GPU, {"host.shm_bytes": 1 << 20})
     _, out, _ = doctor(both, "--json", "--select", "no-gpu,gpu-older-than-build")
