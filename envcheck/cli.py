@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from envcheck import __version__, helptext
 from envcheck.errors import EnvcheckError, UsageError
@@ -28,19 +28,15 @@ INTERNAL = 3
 class Parser(argparse.ArgumentParser):
     """Raises instead of exiting, and knows its flags so that a misspelt one can be put right."""
 
-    def __init__(self, **settings: object) -> None:
+    def __init__(self, **settings: Any) -> None:
         """Take argparse's own settings; flags are never abbreviated."""
         self.flags: list[str] = []
-        super().__init__(
-            allow_abbrev=False,
-            formatter_class=helptext.Formatter,
-            **settings,  # type: ignore[arg-type]
-        )
+        super().__init__(allow_abbrev=False, formatter_class=helptext.Formatter, **settings)
 
-    def add_argument(self, *names: str, **settings: object) -> argparse.Action:  # type: ignore[override]
+    def add_argument(self, *names: str, **settings: Any) -> argparse.Action:
         """Add an argument and remember its flags."""
         self.flags.extend(name for name in names if name.startswith("-"))
-        return super().add_argument(*names, **settings)  # type: ignore[arg-type]
+        return super().add_argument(*names, **settings)
 
     def error(self, message: str) -> NoReturn:
         """Leave the printing to `main`, which also knows about `--json`."""
@@ -193,8 +189,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if extra:
         flags = (commands[command] if command else parser).flags
         word = extra[0].partition("=")[0]
-        hint = suggestion(word, flags) if word.startswith("-") else None
-        msg = f"unexpected argument '{extra[0]}'" + (f": {hint}" if hint else "")
+        meant = suggestion(word, flags) if word.startswith("-") else None
+        msg = f"unexpected argument '{extra[0]}'" + (f": {meant}" if meant else "")
         raise UsageError(msg)
     if command is None:
         msg = "no command given: try 'envcheck doctor'"

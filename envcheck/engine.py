@@ -43,8 +43,8 @@ def judge(
         require_gpu: the caller needs a GPU: its absence is an error, and not knowing is no `ok`.
 
     Returns:
-        The report: errors first, within a severity in the order of the rules. A finding that another
-        one explains is named among that one's `consequences` instead of standing alone.
+        The report: errors first, within a severity in the order of the rules. A finding that
+        another one explains is named among that one's `consequences` instead of standing alone.
     """
     rules = tuple(each for each in rules if chosen is None or any(id in chosen for id in each.ids))
     findings: list[Finding] = []

@@ -1,7 +1,7 @@
 """Versions as NVIDIA prints them: parse, order, and the integer encodings of its libraries.
 
-`packaging.version` refuses Debian revisions and prints `535.183.06` as `535.183.6`, so driver, CUDA,
-cuDNN and NCCL versions are ordered here, and their text is kept as it was read.
+`packaging.version` refuses Debian revisions and prints `535.183.06` as `535.183.6`, so driver,
+CUDA, cuDNN and NCCL versions are ordered here, and their text is kept as it was read.
 """
 
 from __future__ import annotations
@@ -96,14 +96,14 @@ def cuda_from_int(value: int) -> str:
 
 
 def cudnn_from_int(value: int) -> str:
-    """cuDNN's integer form: 92400 is `9.24.0`; before 9 the major counted thousands, 8907 is `8.9.7`."""
+    """cuDNN's integer form: 92400 is `9.24.0`; before 9 in thousands, 8907 is `8.9.7`."""
     if value >= 90000:
         return f"{value // 10000}.{value % 10000 // 100}.{value % 100}"
     return f"{value // 1000}.{value % 1000 // 100}.{value % 100}"
 
 
 def nccl_from_int(value: int) -> str:
-    """NCCL's integer form: 22809 is `2.28.9`; through 2.8 the major counted thousands, 2708 is `2.7.8`."""
+    """NCCL's integer form: 22809 is `2.28.9`; through 2.8 in thousands, 2708 is `2.7.8`."""
     if value >= 10000:
         return f"{value // 10000}.{value % 10000 // 100}.{value % 100}"
     return f"{value // 1000}.{value % 1000 // 100}.{value % 100}"

@@ -113,7 +113,9 @@ def machine(
                 version=driver,
                 module_version=driver,
                 userspace_version=driver,
-                readings=(Reading(value=driver, via="/sys/module/nvidia/version"),) if driver else (),
+                readings=(Reading(value=driver, via="/sys/module/nvidia/version"),)
+                if driver
+                else (),
                 cuda=cuda,
                 cuda_readings=(Reading(value=cuda, via="NVML"),) if cuda else (),
                 open_module=True,
@@ -121,7 +123,9 @@ def machine(
                 uvm_loaded=driver is not None,
                 installed=driver is not None,
                 nvml=ProbeAnswer(outcome="ok" if driver else "missing"),
-                libcuda=ProbeAnswer(outcome="ok" if driver else "missing", code=0 if driver else None),
+                libcuda=ProbeAnswer(
+                    outcome="ok" if driver else "missing", code=0 if driver else None
+                ),
                 smi=ProbeAnswer(outcome="ok" if driver else "missing", code=0 if driver else None),
                 packages=(),
                 dkms=(),

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def run(args: Namespace) -> int:
     """Run the command; the exit status is the same in every format."""
     form = _format(args)
-    # A mistake in what was asked shows before anything is probed; with nothing asked, rules and tables
-    # are loaded while the machine answers.
+    # A mistake in what was asked shows before anything is probed; with nothing asked, rules and
+    # tables are loaded while the machine answers.
     judgement = _Judgement(args) if args.select or args.ignore or args.tables else None
     prepared: list[_Judgement] = [] if judgement is None else [judgement]
 
@@ -45,8 +45,6 @@ class _Judgement:
     """Rules, tables and renderers, ready for a snapshot."""
 
     def __init__(self, args: Namespace) -> None:
-        import envcheck.engine
-        import envcheck.report.describe
         from envcheck.matrix.loader import Matrix
         from envcheck.rules import all_rules
 
@@ -56,7 +54,8 @@ class _Judgement:
         overlay = _overlay(args.tables)
         self._matrix = Matrix.shipped(overlay)
         if overlay is not None:
-            # Your own tables are read as a whole, used or not: a mistake in them should show at once.
+            # Your own tables are read as a whole, used or not: a mistake in them should show at
+            # once.
             Matrix.shipped(overlay).load_all()
 
     def report(self, snapshot: Snapshot, form: str) -> int:

@@ -118,7 +118,7 @@ class Matrix:
         found = self._table(name).get("date")
         return cast("str | None", found)
 
-    def source(self, id: str) -> schema.TableSource | None:  # noqa: A002
+    def source(self, id: str) -> schema.TableSource | None:
         """A source by its id, among the tables read so far."""
         for table in self._tables.values():
             for found in table.get("source", ()):

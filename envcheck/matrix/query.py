@@ -265,7 +265,7 @@ def requirements(
 # -- machine ---------------------------------------------------------------------------------------
 
 
-def distro(matrix: Matrix, id: str, version: str) -> schema.Distro | None:  # noqa: A002
+def distro(matrix: Matrix, id: str, version: str) -> schema.Distro | None:
     """A distribution release; `9.4` finds the row of `9`."""
     rows = matrix.find(schema.Distro, id=id)
     return _first(

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class CodecError(ValueError):
-    """Plain data does not fit a model; the message starts with the path, as in `$.host.gpus[0].arch`."""
+    """Plain data does not fit a model; the message starts with its path, `$.host.gpus[0].arch`."""
 
 
 @functools.cache
@@ -103,5 +103,6 @@ def _tuple(args: tuple[Any, ...], data: Any, path: str) -> tuple[Any, ...]:
         msg = f"{path}: expected {len(args)} items, found {len(data)}"
         raise CodecError(msg)
     return tuple(
-        _value(arg, item, f"{path}[{i}]") for i, (arg, item) in enumerate(zip(args, data, strict=True))
+        _value(arg, item, f"{path}[{i}]")
+        for i, (arg, item) in enumerate(zip(args, data, strict=True))
     )

@@ -1,4 +1,4 @@
-"""Facts about the Python environment that the user works in, and the native libraries it would load."""
+"""Facts about the Python environment of the user, and the native libraries it would load."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Python:
     libc: str | None = None
     """`glibc 2.39` or `musl 1.2`."""
     chosen_because: str | None = None
-    """Why this interpreter is the target: `--python`, `VIRTUAL_ENV`, `CONDA_PREFIX`, `PATH`, `own`."""
+    """Why it is the target: `--python`, `VIRTUAL_ENV`, `CONDA_PREFIX`, `PATH`, `own`."""
     error: str | None = None
     """Why the environment could not be read."""
 
@@ -111,9 +111,9 @@ class Library:
     version: str | None = None
     cuda_major: int | None = None
     path: str
-    origin: Literal["wheel", "bundled", "conda", "toolkit", "system", "driver", "variable", "other"] = (
-        "other"
-    )
+    origin: Literal[
+        "wheel", "bundled", "conda", "toolkit", "system", "driver", "variable", "other"
+    ] = "other"
     package: str | None = None
     """Distribution that owns the file."""
     wins_for: tuple[str, ...] = ()

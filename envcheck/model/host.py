@@ -130,9 +130,9 @@ class Gpu:
     memory_used_bytes: int | None = None
     mig: bool | None = None
     mig_instances: int | None = None
-    compute_mode: Literal["default", "exclusive-thread", "prohibited", "exclusive-process"] | None = (
-        None
-    )
+    compute_mode: (
+        Literal["default", "exclusive-thread", "prohibited", "exclusive-process"] | None
+    ) = None
     persistence: bool | None = None
     ecc: bool | None = None
     ecc_uncorrected: int | None = None

@@ -37,7 +37,7 @@ class Snapshot:
     gaps: tuple[Gap, ...] = ()
 
     def gap(self, path: str) -> str | None:
-        """Why a fact is missing: the reason of the gap at `path` or at the nearest place above it."""
+        """Why a fact is missing: the reason of the gap at `path` or nearest above it."""
         while path:
             for each in self.gaps:
                 if each.path == path:

@@ -1,1 +1,1 @@
-
+"""Scripts that other interpreters run as files; never imported."""

@@ -1,7 +1,7 @@
 """Imports one framework and says what it really loaded; prints one JSON line. Run as a file.
 
-Only for `--deep`: it costs seconds and hundreds of megabytes, and it may crash, which is why it has a
-process of its own.
+Only for `--deep`: it costs seconds and hundreds of megabytes, and it may crash, which is why it has
+a process of its own.
 """
 
 import json
@@ -18,7 +18,9 @@ def torch_facts(torch):
     """What torch says of its build and its GPUs."""
     facts = {"version": torch.__version__, "arches": None}
     if torch.version.cuda:
-        facts["arches"] = list(torch.cuda.get_arch_list()) or list(torch._C._cuda_getArchFlags().split())
+        facts["arches"] = list(torch.cuda.get_arch_list()) or list(
+            torch._C._cuda_getArchFlags().split()
+        )
         facts["gpu_available"] = bool(torch.cuda.is_available())
         facts["versions"] = {"cudnn": torch.backends.cudnn.version()}
         if torch.distributed.is_available() and hasattr(torch.cuda, "nccl"):

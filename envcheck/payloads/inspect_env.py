@@ -75,7 +75,7 @@ def distributions(sites):
 
 
 def dist_info(site, entry):
-    """Facts of a wheel's folder; name and version from the folder's name when METADATA is broken."""
+    """Facts of a wheel's folder; its folder tells name and version when METADATA is broken."""
     stem = entry[: -len(".dist-info")]
     name, _, version = stem.partition("-")
     folder = os.path.join(site, entry)
@@ -118,7 +118,9 @@ def conda_packages(prefix):
             continue
         name, version, build = match.groups()
         facts = {"name": name, "version": version, "build": build}
-        if re.match(r"(pytorch|libtorch|jaxlib|tensorflow|cudnn|nccl|cuda-|libcu|cudatoolkit)", name):
+        if re.match(
+            r"(pytorch|libtorch|jaxlib|tensorflow|cudnn|nccl|cuda-|libcu|cudatoolkit)", name
+        ):
             try:
                 data = json.loads(read(os.path.join(folder, entry), 40000000) or "{}")
                 channel = str(data.get("channel") or "")
@@ -205,6 +207,7 @@ def dynamic_section(stream):
             strings = offset + values[5] - address
     if strings is None or values.get(10, 0) > 100000000:
         return None
+
     # Entries can point anywhere in a string table of many megabytes: read them one by one.
     def name(value):
         stream.seek(strings + value)
@@ -259,7 +262,9 @@ def header_version(folder, name):
     for place in ("../include", "../../include", "../../../include"):
         text = read(os.path.join(folder, place, name), 100000)
         if text:
-            return dict(re.findall(r"#define\s+(\w*(?:MAJOR|MINOR|PATCHLEVEL|PATCH))\s+(\d+)", text))
+            return dict(
+                re.findall(r"#define\s+(\w*(?:MAJOR|MINOR|PATCHLEVEL|PATCH))\s+(\d+)", text)
+            )
     return None
 
 

@@ -1,7 +1,7 @@
 """Asks libcuda whether CUDA starts, and which GPUs it sees; prints one JSON line. Run as a file.
 
-No context is made, so no GPU memory is taken. It runs under the user's own variables: what it answers
-is what the user's programs get, `CUDA_VISIBLE_DEVICES` and cuda-compat included.
+No context is made, so no GPU memory is taken. It runs under the user's own variables: what it
+answers is what the user's programs get, `CUDA_VISIBLE_DEVICES` and cuda-compat included.
 """
 
 import ctypes
@@ -34,9 +34,11 @@ def ask():
         return answer
     answer["path"] = loaded()
     number = ctypes.c_int()
-    if hasattr(library, "cuDriverGetVersion"):
-        if library.cuDriverGetVersion(ctypes.byref(number)) == 0:
-            answer["cuda"] = number.value
+    if (
+        hasattr(library, "cuDriverGetVersion")
+        and library.cuDriverGetVersion(ctypes.byref(number)) == 0
+    ):
+        answer["cuda"] = number.value
     status = library.cuInit(0)
     answer["init"] = status
     if status:
@@ -75,9 +77,11 @@ def device(library, index):
     ):
         facts["memory_total_bytes"] = size.value
     buffer = ctypes.create_string_buffer(32)
-    if hasattr(library, "cuDeviceGetPCIBusId"):
-        if library.cuDeviceGetPCIBusId(buffer, 32, handle) == 0:
-            facts["bus_id"] = buffer.value.decode("ascii", "replace")
+    if (
+        hasattr(library, "cuDeviceGetPCIBusId")
+        and library.cuDeviceGetPCIBusId(buffer, 32, handle) == 0
+    ):
+        facts["bus_id"] = buffer.value.decode("ascii", "replace")
     return facts
 
 

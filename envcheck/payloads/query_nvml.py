@@ -1,9 +1,9 @@
 """Asks NVML about the driver and its GPUs; prints one JSON line. Run as a file, in a child process.
 
-NVML can hang on a sick GPU, crash, or answer errors, which is why it never runs inside envcheck. Each
-question is answered or its error kept, and a library that lacks a function loses that fact only.
-`pynvml` (the nvidia-ml-py package) is used when it is the real one; else the few calls that matter
-are made through ctypes.
+NVML can hang on a sick GPU, crash, or answer errors, which is why it never runs inside envcheck.
+Each question is answered or its error kept, and a library that lacks a function loses that fact
+only. `pynvml` (the nvidia-ml-py package) is used when it is the real one; else the few calls that
+matter are made through ctypes.
 """
 
 import ctypes
@@ -232,11 +232,11 @@ def through_ctypes(why):
             answer["gpus"] = [bare_device(library, index) for index in range(total.value)]
     except AttributeError as error:
         # The library lacks one of the functions: what it answered before stays.
-        answer["init" if status is None else "errors"] = (
-            {"code": FUNCTION_NOT_FOUND, "message": text(error)}
-            if status is None
-            else {"library": {"code": FUNCTION_NOT_FOUND, "message": text(error)}}
-        )
+        lacking = {"code": FUNCTION_NOT_FOUND, "message": text(error)}
+        if status is None:
+            answer["init"] = lacking
+        else:
+            answer["errors"] = {"library": lacking}
     return answer
 
 

@@ -133,9 +133,7 @@ def _fullest(readings: tuple[Reading, ...]) -> str | None:
     if not readings:
         return None
     first = Release.parse(readings[0].value)
-    same = [
-        each.value for each in readings if Release.parse(each.value).starts_like(first)
-    ]
+    same = [each.value for each in readings if Release.parse(each.value).starts_like(first)]
     return max(same, key=lambda value: len(Release.parse(value).parts))
 
 
@@ -150,7 +148,9 @@ def _nvml_answer(
         return failed(result) if result is not None else ProbeAnswer(message=reason)
     path = data.get("path")
     if data.get("binding") == "ctypes":
-        notes.missing("host.gpus.details", f"asked NVML without pynvml: {data.get('binding_reason')}")
+        notes.missing(
+            "host.gpus.details", f"asked NVML without pynvml: {data.get('binding_reason')}"
+        )
     failure = data.get("init")
     if not failure:
         return ProbeAnswer(outcome="ok", code=0, path=path)
@@ -161,9 +161,7 @@ def _nvml_answer(
     )
 
 
-def _libcuda_answer(
-    data: dict[str, Any] | None, reason: str, result: Result | None
-) -> ProbeAnswer:
+def _libcuda_answer(data: dict[str, Any] | None, reason: str, result: Result | None) -> ProbeAnswer:
     if data is None:
         return failed(result) if result is not None else ProbeAnswer(message=reason)
     if "load_error" in data:

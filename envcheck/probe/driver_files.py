@@ -36,9 +36,15 @@ DPKG = Command(
     timeout=8.0,
 )
 RPM = Command(
-    name="rpm", argv=("rpm", "-qa", "--qf", "%{NAME} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\n"), timeout=8.0
+    name="rpm",
+    argv=("rpm", "-qa", "--qf", "%{NAME} %{EPOCHNUM}:%{VERSION}-%{RELEASE}\n"),
+    timeout=8.0,
 )
-_RPM_DATABASES = ("/var/lib/rpm/rpmdb.sqlite", "/usr/lib/sysimage/rpm/rpmdb.sqlite", "/var/lib/rpm/Packages")
+_RPM_DATABASES = (
+    "/var/lib/rpm/rpmdb.sqlite",
+    "/usr/lib/sysimage/rpm/rpmdb.sqlite",
+    "/var/lib/rpm/Packages",
+)
 
 _LIBRARY_FOLDERS = (
     "/usr/local/nvidia/lib64",
@@ -99,7 +105,9 @@ def read_driver_files(
         cuda = _first_library(source, "libcuda.so", (*rest, *_LIBRARY_FOLDERS))
     cuda = cuda or _first_library(source, "libcuda.so", _LIBRARY_FOLDERS)
     nvml = _first_library(
-        source, "libnvidia-ml.so", (*searched, *cache.get("libnvidia-ml.so.1", ()), *_LIBRARY_FOLDERS)
+        source,
+        "libnvidia-ml.so",
+        (*searched, *cache.get("libnvidia-ml.so.1", ()), *_LIBRARY_FOLDERS),
     )
     packages = _dpkg(results.get(DPKG.name))
     if packages is None:
@@ -196,9 +204,7 @@ def _dpkg(result: Result | None) -> tuple[SystemPackage, ...] | None:
         name, version, want, state = (*line.split(" "), "", "", "", "")[:4]
         if state and state not in {"config-files", "not-installed"} and _PACKAGE_NAMES.match(name):
             held = want == "hold" and state == "installed"
-            found.append(
-                SystemPackage(name=name, version=version, state="held" if held else state)
-            )
+            found.append(SystemPackage(name=name, version=version, state="held" if held else state))
     return tuple(sorted(found, key=lambda each: each.name))
 
 
@@ -226,12 +232,13 @@ def _dkms(source: Quiet) -> tuple[DkmsModule, ...] | None:
             if Release.maybe(version) is None:
                 continue
             place = f"/var/lib/dkms/{module}/{version}"
-            kernels = [
-                name for name in source.list(place) or () if name not in {"source", "build"}
-            ]
+            kernels = [name for name in source.list(place) or () if name not in {"source", "build"}]
             found += [
                 DkmsModule(
-                    name=module, version=version, kernel=kernel, state=_dkms_state(source, place, kernel)
+                    name=module,
+                    version=version,
+                    kernel=kernel,
+                    state=_dkms_state(source, place, kernel),
                 )
                 for kernel in kernels
             ] or [DkmsModule(name=module, version=version, state="added")]
@@ -262,7 +269,9 @@ def _module_file(source: Quiet, kernel_release: str | None) -> str | None:
         return None
     base = f"/lib/modules/{kernel_release}"
     prebuilt = [
-        f"kernel/{name}" for name in source.list(f"{base}/kernel") or () if name.startswith("nvidia")
+        f"kernel/{name}"
+        for name in source.list(f"{base}/kernel") or ()
+        if name.startswith("nvidia")
     ]
     for folder in (*_MODULE_FOLDERS, *prebuilt):
         for name in source.list(f"{base}/{folder}") or ():

@@ -79,9 +79,11 @@ def read_engines(source: Quiet, results: Mapping[str, Result]) -> tuple[Engine, 
     """Engines that are installed, with what their configuration says of NVIDIA's runtime."""
     hook = next((path for name in _HOOKS if (path := find(source, name)) is not None), None)
     found = []
-    if find(source, "dockerd") is not None or source.stat("/etc/docker/daemon.json") is not None:
-        found.append(_docker(source, results, hook))
-    elif find(source, "docker") is not None and source.stat("/run/docker.sock") is not None:
+    if (
+        find(source, "dockerd") is not None
+        or source.stat("/etc/docker/daemon.json") is not None
+        or (find(source, "docker") is not None and source.stat("/run/docker.sock") is not None)
+    ):
         found.append(_docker(source, results, hook))
     if find(source, "podman") is not None:
         hooks = source.list("/usr/share/containers/oci/hooks.d") or ()
@@ -120,7 +122,8 @@ def _docker(source: Quiet, results: Mapping[str, Result], hook: str | None) -> E
             default = told if isinstance(told, str) else None
             options = data.get("exec-opts") or ()
             cgroup = next(
-                (each.partition("=")[2] for each in options if each.startswith("native.cgroup")), None
+                (each.partition("=")[2] for each in options if each.startswith("native.cgroup")),
+                None,
             )
         except (ValueError, AttributeError, TypeError, RecursionError):
             runtimes = None
@@ -142,12 +145,14 @@ def _podman_runtimes(source: Quiet) -> tuple[str, ...]:
         source.read("/usr/share/containers/containers.conf"),
     )
     return tuple(
-        name for name in ("nvidia",) if any(re.search(rf"^\s*{name}\s*=", text or "", re.M) for text in texts)
+        name
+        for name in ("nvidia",)
+        if any(re.search(rf"^\s*{name}\s*=", text or "", re.M) for text in texts)
     )
 
 
 def read_cdi(source: Quiet) -> Cdi:
-    """CDI specifications of NVIDIA's devices: what they name, and host files of theirs that are gone."""
+    """CDI specifications of NVIDIA's devices: what they name, and which host files are gone."""
     paths: list[str] = []
     devices: list[str] = []
     missing: list[str] = []
@@ -182,20 +187,24 @@ def _cdi_host_paths(text: str) -> list[str]:
     return re.findall(r"\"?hostPath\"?:\s*[\"']?(/[^\s\"',]+)", text)
 
 
-def read_fabric_manager(
-    source: Quiet, packages: Iterable[SystemPackage] | None
-) -> FabricManager:
+def read_fabric_manager(source: Quiet, packages: Iterable[SystemPackage] | None) -> FabricManager:
     """Whether the fabric manager is installed, of which release, and whether it runs."""
     path = find(source, "nv-fabricmanager")
     version = next(
-        (each.version for each in packages or () if "fabricmanager" in each.name and "dev" not in each.name),
+        (
+            each.version
+            for each in packages or ()
+            if "fabricmanager" in each.name and "dev" not in each.name
+        ),
         None,
     )
     running: bool | None = None
     if path is not None or version is not None:
         running = source.stat("/run/nvidia-fabricmanager/nv-fabricmanager.pid") is not None
     return FabricManager(
-        installed_version=version, installed=path is not None or version is not None, running=running
+        installed_version=version,
+        installed=path is not None or version is not None,
+        running=running,
     )
 
 

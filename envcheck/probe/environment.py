@@ -264,5 +264,3 @@ def _libraries(
         )
     )
     return libraries.rows(files, winners, versions, folders, search)
-
-

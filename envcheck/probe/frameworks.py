@@ -41,7 +41,7 @@ def cuda_of_tag(tag: str) -> str | None:
 
 
 def deep_commands(interpreter: str, timeout: float) -> tuple[Command, ...]:
-    """Import each framework in a child of its own. Loading gigabytes takes longer than other questions."""
+    """Import each framework in a child of its own; loading gigabytes takes its time."""
     return tuple(
         Command(
             name=f"payload:import_{name}",
@@ -109,14 +109,16 @@ def _torch_origin(
     conda: Mapping[str, dict[str, Any]],
     facts: dict[str, Any] | None,
 ) -> Origin:
-    """Whose build it is; table rows are about the wheels of the index and of torch's own site only."""
+    """Whose build it is; table rows are about wheels of the index and of torch's own site."""
     local = version.partition("+")[2]
     record = conda.get("pytorch") or conda.get("libtorch") or conda.get("pytorch-gpu")
     location = str((facts or package or {}).get("location") or "")
     if "/dist-packages" in location and location.startswith("/usr/lib/python3"):
         return "distribution"
     if re.search(r"(?:^|\.)nv\d", local) or re.search(r"a0\+", version):
-        return "jetson" if "tegra" in local or "jp" in local else "ngc" if "nv" in local else "source"
+        return (
+            "jetson" if "tegra" in local or "jp" in local else "ngc" if "nv" in local else "source"
+        )
     installer = (package or {}).get("installer")
     if record is not None and installer not in {"pip", "uv", "poetry", "pdm"}:
         return "conda-forge" if record.get("channel") == "conda-forge" else "conda"
@@ -124,8 +126,8 @@ def _torch_origin(
         return "source" if re.search(r"git", version) or package is None else "unknown"
     if re.fullmatch(r"cu\d{2,3}|cpu|rocm[\d.]+|xpu", local) or not local:
         build = str(package.get("build") or "")
-        # A wheel built at home carries a plain linux tag; the published ones are manylinux or, once,
-        # linux_x86_64 of the framework's own site.
+        # A wheel built at home carries a plain linux tag; the published ones are manylinux or,
+        # once, linux_x86_64 of the framework's own site.
         named = "manylinux" in build or "linux_x86_64" in build or "win_amd64" in build or not build
         return "index" if named or "macosx" in build else "source"
     return "unknown"
@@ -155,7 +157,9 @@ def _holds(marker: str | None, python: Python) -> bool:
         "python_version": ".".join(version.split(".")[:2]),
         "python_full_version": version,
         "platform_machine": machine,
-        "platform_system": {"linux": "Linux", "win": "Windows", "macosx": "Darwin"}.get(system, system),
+        "platform_system": {"linux": "Linux", "win": "Windows", "macosx": "Darwin"}.get(
+            system, system
+        ),
         "sys_platform": {"linux": "linux", "win": "win32", "macosx": "darwin"}.get(system, system),
         "implementation_name": python.implementation or "cpython",
         "platform_python_implementation": "CPython",
@@ -195,7 +199,11 @@ def _local(package: dict[str, Any] | None) -> str:
 
 def _tensorflow(packages: Mapping[str, dict[str, Any]], python: Python) -> Framework | None:
     package = next(
-        (packages[name] for name in ("tensorflow", "tensorflow-gpu", "tensorflow-cpu") if name in packages),
+        (
+            packages[name]
+            for name in ("tensorflow", "tensorflow-gpu", "tensorflow-cpu")
+            if name in packages
+        ),
         None,
     )
     if package is None:

@@ -30,9 +30,7 @@ _BUS_ID = re.compile(r"([0-9a-f]{4,8}):([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
 _ARCH = re.compile(r"\d+\.\d+")
 
 
-def read_gpus(
-    source: Quiet, results: Mapping[str, Result], notes: Notes
-) -> tuple[Gpu, ...] | None:
+def read_gpus(source: Quiet, results: Mapping[str, Result], notes: Notes) -> tuple[Gpu, ...] | None:
     """GPUs as the driver reports them.
 
     Returns:

@@ -1,4 +1,4 @@
-"""What the kernel says of NVIDIA's modules. Read before any child that could load a module starts."""
+"""What the kernel says of NVIDIA's modules, read before a child could load one."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Which copy of a CUDA library a framework would load, decided as the dynamic loader decides.
 
-For a name that an object needs, glibc's loader tries, in this order (ld.so(8)): an object of that name
-that is already loaded; DT_RPATH of the object and of the objects that caused it to be loaded, unless
-the object has a DT_RUNPATH; LD_LIBRARY_PATH; DT_RUNPATH of the object itself; the cache; the default
-folders. What a library opens by dlopen is searched in the same way, starting at that library.
+For a name that an object needs, glibc's loader tries, in this order (ld.so(8)): an object of that
+name that is already loaded; DT_RPATH of the object and of the objects that caused it to be loaded,
+unless the object has a DT_RUNPATH; LD_LIBRARY_PATH; DT_RUNPATH of the object itself; the cache; the
+default folders. What a library opens by dlopen is searched in the same way, starting at that
+library.
 """
 
 from __future__ import annotations
@@ -23,7 +24,14 @@ _CUDA_NAMES = re.compile(
     r"lib(?:cudart|cublas|cublasLt|cudnn\w*|nccl|cufft|curand|cusolver|cusparse|cusparseLt|nvrtc"
     r"|nvJitLink|cupti|nvshmem_host)\.so"
 )
-_DEFAULT_FOLDERS = ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib")
+_DEFAULT_FOLDERS = (
+    "/lib/x86_64-linux-gnu",
+    "/usr/lib/x86_64-linux-gnu",
+    "/lib64",
+    "/usr/lib64",
+    "/lib",
+    "/usr/lib",
+)
 
 
 @model
@@ -138,7 +146,9 @@ class Loader:
             while queue:
                 current = queue.pop(0)
                 queue += [
-                    each for name in current.needed if (each := self.open(current, name)) is not None
+                    each
+                    for name in current.needed
+                    if (each := self.open(current, name)) is not None
                 ]
 
     def _find(self, asking: File, soname: str) -> Choice | None:
@@ -152,9 +162,7 @@ class Loader:
         return (
             self._in(self._search.library_path, soname, "LD_LIBRARY_PATH")
             or self._in(asking.runpath or (), soname, "runpath")
-            or next(
-                (Choice(path=path, via="cache") for path in self._cache.get(soname, ())), None
-            )
+            or next((Choice(path=path, via="cache") for path in self._cache.get(soname, ())), None)
             or self._in(_DEFAULT_FOLDERS, soname, "default")
         )
 
@@ -185,7 +193,9 @@ def torch_choices(files: tuple[File, ...], search: Search, site: str) -> dict[st
     return loader.loaded
 
 
-def plugin_choices(files: tuple[File, ...], search: Search, plugin: File) -> dict[str, Choice] | None:
+def plugin_choices(
+    files: tuple[File, ...], search: Search, plugin: File
+) -> dict[str, Choice] | None:
     """What a plugin that opens all its CUDA libraries by dlopen (as XLA's does) would load."""
     if not plugin.readable:
         return None
@@ -204,7 +214,7 @@ def plugin_choices(files: tuple[File, ...], search: Search, plugin: File) -> dic
 
 
 def _load_cudnn_parts(loader: Loader, files: tuple[File, ...]) -> None:
-    """cuDNN's front library opens its parts by dlopen, so its own search path decides, not torch's."""
+    """cuDNN's front library opens its parts by dlopen: its own search path decides."""
     for major in ("8", "9"):
         choice = loader.loaded.get(f"libcudnn.so.{major}")
         front = next((each for each in files if choice and each.path == choice.path), None)
@@ -241,7 +251,9 @@ def rows(
     found: dict[str, Library] = {}
     for each in files:
         match = _NAME.fullmatch(each.path.rpartition("/")[2])
-        if match is None or not _CUDA_NAMES.match(each.path.rpartition("/")[2].split("-")[0] + ".so"):
+        if match is None or not _CUDA_NAMES.match(
+            each.path.rpartition("/")[2].split("-")[0] + ".so"
+        ):
             continue
         if each.real in found:
             continue
@@ -295,9 +307,7 @@ def _cuda_major(name: str, file: File) -> int | None:
     return None
 
 
-def _origin(
-    file: File, environment_folders: tuple[str, ...], search: Search
-) -> Any:
+def _origin(file: File, environment_folders: tuple[str, ...], search: Search) -> Any:
     folder = file.path.rpartition("/")[0]
     if file.path.startswith(tuple(f"{each}/" for each in environment_folders)):
         if "/nvidia/" in file.path:

@@ -35,7 +35,7 @@ _TOOL_FOLDERS = (
     "/bin",
     "/usr/lib/wsl/lib",
 )
-"""Where tools are looked for after the user's own PATH, which may be empty or lack the sbin folders."""
+"""Where tools are looked for after the user's own PATH, which may lack the sbin folders."""
 
 _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "SYSTEMROOT")
 _KEPT_PREFIXES = ("LD_", "CUDA_", "NVIDIA_", "NCCL_", "PYTHON", "CONDA_", "VIRTUAL_ENV", "XDG_")
@@ -90,7 +90,7 @@ class Live:
             kind=kind,
             mode=facts.st_mode & 0o7777,
             size=facts.st_size if kind == "file" else 0,
-            target=os.readlink(path) if kind == "link" else None,
+            target=str(Path(path).readlink()) if kind == "link" else None,
             major=os.major(facts.st_rdev) if device else None,
             minor=os.minor(facts.st_rdev) if device else None,
             readable=os.access(path, os.R_OK),
@@ -135,7 +135,8 @@ class Live:
         for thread, command in zip(threads, commands, strict=True):
             thread.join(command.timeout + 3 * _GRACE)
         return tuple(
-            result or Result(outcome="timeout", seconds=command.timeout, error="the child did not end")
+            result
+            or Result(outcome="timeout", seconds=command.timeout, error="the child did not end")
             for result, command in zip(results, commands, strict=True)
         )
 
@@ -148,7 +149,7 @@ class Live:
             return Result(outcome="missing", error=f"{command.argv[0]}: not found")
         started = time.monotonic()
         try:
-            child = subprocess.Popen(  # noqa: S603 - an argument list, no shell
+            child = subprocess.Popen(
                 [program, *command.argv[1:]],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -201,7 +202,7 @@ def _kind(mode: int) -> Kind:
 
 
 def _collect(child: Popen[bytes], command: Command, started: float) -> Result:
-    """Read both outputs until the child ends, floods or is out of time; then end its whole group."""
+    """Read both outputs until the child ends, floods or is out of time; end its whole group."""
     import selectors
     import subprocess
     import time

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 RECORDER_VERSION = 1
-"""Raised whenever the probe asks something new; older recordings then have gaps instead of errors."""
+"""Raised when the probe asks something new; older recordings then have gaps, not errors."""
 
 RECORDED_HOME = "/home/user"
 
@@ -73,7 +73,9 @@ class Recorder:
 
     def read(self, path: str) -> str | None:
         """Ask and remember."""
-        text = self._keep(path, "read", lambda: self._source.read(path), lambda text: text is not None)
+        text = self._keep(
+            path, "read", lambda: self._source.read(path), lambda text: text is not None
+        )
         if text is not None:
             self._files[path] = text
         return text
@@ -103,7 +105,9 @@ class Recorder:
     def run_all(self, commands: tuple[Command, ...]) -> tuple[Result, ...]:
         """Ask and remember."""
         results = self._source.run_all(commands)
-        self._commands.update({each.name: result for each, result in zip(commands, results, strict=True)})
+        self._commands.update(
+            {each.name: result for each, result in zip(commands, results, strict=True)}
+        )
         return results
 
     def _keep(self, path: str, verb: str, ask: Callable[[], T], form: Callable[[T], Any]) -> T:
@@ -214,7 +218,7 @@ class Recorded:
             msg = f"{folder}: machine.toml names no version of the recorder"
             raise RecordingError(msg)
         if self._version > RECORDER_VERSION:
-            msg = f"{folder}: made by a newer recorder ({self._version}) than this one ({RECORDER_VERSION})"
+            msg = f"{folder}: made by a newer recorder ({self._version}) than {RECORDER_VERSION}"
             raise RecordingError(msg)
         self._taken_at = str(facts.get("taken_at", ""))
         self._interpreter = str(facts.get("interpreter", "python3"))

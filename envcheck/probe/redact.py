@@ -1,7 +1,8 @@
 """Takes out of a recording what tells who and whose: names, addresses, serials, secrets.
 
-Home folders become `~` (in recordings a fixed path, so that a replay finds them); other paths stay, because fixes need them. Each identifier is
-replaced by one constant word of its kind, so a recording of the same machine reads the same.
+Home folders become `~` (in recordings a fixed path, so that a replay finds them); other paths stay,
+because fixes need them. Each identifier is replaced by one constant word of its kind, so a
+recording of the same machine reads the same.
 """
 
 from __future__ import annotations
@@ -58,20 +59,34 @@ KEPT_NAMES = frozenset(
 _SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|CREDENTIAL|AUTH", re.I)
 
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\b(GPU|MIG)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.I),
-     r"\1-00000000-0000-0000-0000-000000000000"),
-    (re.compile(r"(?<![\w-])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![\w-])", re.I),
-     "00000000-0000-0000-0000-000000000000"),
-    (re.compile(r"(?<![\w:.])(?:[0-9a-f]{2}:){5}[0-9a-f]{2}(?![\w:])", re.I), "00:00:00:00:00:00"),
+    (
+        re.compile(
+            r"\b(GPU|MIG)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.I
+        ),
+        r"\1-00000000-0000-0000-0000-000000000000",
+    ),
+    (
+        re.compile(
+            r"(?<![\w-])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![\w-])", re.I
+        ),
+        "00000000-0000-0000-0000-000000000000",
+    ),
+    (re.compile(r"(?<![\w:.])(?:[0-9a-f]{2}:){5,}[0-9a-f]{2}(?![\w:])", re.I), "00:00:00:00:00:00"),
+    (re.compile(r"(?<=://)[^\s/:@\"']*:[^\s/@\"']+@"), ""),
     (re.compile(r"(?<![\w.@-])[\w.+-]+@[a-z][\w-]*(?:\.[\w-]+)*", re.I), "user@host"),
-    (re.compile(r"((?:serial|S/N)[^\n:=]{0,12}[:=]\s*)\"?[\w-]{6,}\"?", re.I), r"\g<1>0"),
+    (
+        re.compile(
+            r"((?<![a-z])(?:serial(?:[ _-]?(?:number|no\.?))?|S/N)\"?\s*[:=]\s*\"?)[\w-]{6,}", re.I
+        ),
+        r"\g<1>0",
+    ),
 )
 
 
 def recorded_variables(variables: Mapping[str, str]) -> dict[str, str]:
     """The variables that a recording keeps: those that change how CUDA and Python behave."""
     return {
-        name: value
+        name: _VARIABLE_ADDRESS.sub("0.0.0.0", value)
         for name, value in sorted(variables.items())
         if (name in KEPT_NAMES or name.startswith(KEPT_PREFIXES)) and not _SECRET.search(name)
     }
@@ -91,28 +106,37 @@ class Redactor:
             home: what stands for a home folder: `~` for people, a path where programs read on.
         """
         self._tilde = home
-        self._home = variables.get("HOME", "").rstrip("/")
+        home_folder = variables.get("HOME", "").rstrip("/")
+        # `/root` may also end another path, `/opt/root`; a home folder of a person is unmistakable.
+        before = r"(?<![\w.-])" if home_folder == "/root" else ""
+        self._home = (
+            re.compile(before + re.escape(home_folder) + r"(?![\w.-])")
+            if home_folder.startswith("/")
+            else None
+        )
         names = {variables.get(name, "") for name in ("USER", "LOGNAME", "HOSTNAME", "SUDO_USER")}
         for path in ("/etc/hostname", "/proc/sys/kernel/hostname"):
             try:
-                names.add((read(path) or "").strip())
+                name = (read(path) or "").strip()
             except OSError:
                 continue
+            names |= {name, name.partition(".")[0]}
         # Words that are part of paths and packages everywhere name nobody.
         words = sorted(
-            (each for each in names if len(each) > 2 and each not in _COMMON), key=len, reverse=True
+            (each for each in names if len(each) > 2 and each.lower() not in _COMMON), key=len,
+            reverse=True
         )
         self._names = (
-            re.compile(r"(?<![\w.-])(?:" + "|".join(map(re.escape, words)) + r")(?![\w-])")
+            re.compile("|".join(map(_standing_alone, words)))
             if words
             else None
         )
 
     def __call__(self, text: str) -> str:
         """The text without identifiers."""
-        if len(self._home) > 1:
-            text = re.sub(re.escape(self._home) + r"(?![\w.-])", self._tilde, text)
-        text = re.sub(r"/(?:home|Users)/(?!user\b)[^/\s\"':]+", self._tilde, text)
+        if self._home is not None:
+            text = self._home.sub(self._tilde, text)
+        text = _OTHER_HOMES.sub(self._tilde, text)
         for pattern, replacement in _PATTERNS:
             text = pattern.sub(replacement, text)
         text = _ADDRESS.sub(_address, text)
@@ -129,14 +153,51 @@ class Redactor:
         return value
 
 
-_COMMON = frozenset({"root", "user", "host", "localhost", "admin", "ubuntu", "debian", "nvidia", "vm"})
-# Four numbers below 256 that are not part of a longer version number: an IPv4 address. Driver and
-# library versions have a first number above 255 or stand behind a letter, slash, dash or equals sign.
-_ADDRESS = re.compile(r"(?<![\w./=+-])(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})(?![\w.-])")
+_OTHER_HOMES = re.compile(r"/(?:home|Users)/(?!user(?![\w.-]))[^/\s\"':,;]+")
+
+_COMMON = frozenset(
+    # Accounts and machines that tell nothing.
+    "root user host localhost admin ubuntu debian fedora centos rocky alma linux vm server desktop "
+    "laptop workstation docker container worker node master builder default guest nobody "
+    # Folders that paths are made of.
+    "bin boot cache cdi config containers data dev devices dist-packages driver drivers envs etc home "
+    "hostname include kernel lib lib32 lib64 local media mnt modules module opt packages pci proc "
+    "python python3 run sbin share shm site-packages snap src srv sys targets tmp updates usr var venv "
+    "version versions work workspace "
+    # Words of NVIDIA's software and of the answers that programs give.
+    "nvidia cuda cudnn nccl gpu gpus nvml nvcc dkms compat runtime tesla geforce quadro hopper torch "
+    "pytorch jax tensorflow triton numpy conda pip test name path index arch count errors error code "
+    "message mode memory power total used list stat read file files kind size none true false null "
+    "timeout crash missing".split()
+)
+
+
+def _standing_alone(word: str) -> str:
+    """Pattern of a name that is not a part of a longer word; short ones are told less easily."""
+    part = r"[^\W_]" if len(word) > 4 else r"[\w.-]"
+    return rf"(?<!{part}){re.escape(word)}(?!{part})"
+
+
+# A variable's value has no library version of four parts but in paths.
+_VARIABLE_ADDRESS = re.compile(
+    r"(?:(?<=//)|(?<![\w./+-]))(?:\d{1,3}\.){3}\d{1,3}(?![\w-]|\.\d)"
+)
+
+# Four numbers below 256 that are not part of a longer version number. Versions of four parts are as
+# common in what is recorded (cuRAND is 10.3.5.147), and below 100 their first number tells nothing:
+# there an address must look like one by what stands around it.
+_ADDRESS = re.compile(
+    r"(?P<before>//|@|\b(?:inet|addr|address|ip|host|peer|server)[\"' =:]{1,4})?"
+    r"(?<![\w.+-])(?<!==)(?<![\w\])]/)"
+    r"(?P<numbers>(?:\d{1,3}\.){3}\d{1,3})"
+    r"(?P<after>:\d{2,5}\b|/\d{1,2}\b)?(?![\w-]|\.\d)",
+    re.I,
+)
 
 
 def _address(match: re.Match[str]) -> str:
-    parts = [int(each) for each in match.groups()]
-    first = parts[0]
-    private = first in {10, 172, 192, 169} or first >= 100
-    return "0.0.0.0" if private and first < 255 and all(each < 256 for each in parts) else match.group()
+    parts = [int(each) for each in match["numbers"].split(".")]
+    shown = match["before"] or match["after"] or parts[0] >= 100
+    if not shown or parts[0] in {0, 127, 255} or max(parts) > 255:
+        return match.group()
+    return f"{match['before'] or ''}0.0.0.0{match['after'] or ''}"

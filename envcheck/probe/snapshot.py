@@ -60,8 +60,8 @@ def take_snapshot(
     """
     notes = Notes()
     quiet = Quiet(source, notes)
-    # As root, NVML and CUDA may load modules and create device files. What they would change is read
-    # before they start.
+    # As root, NVML and CUDA may load modules and create device files. What they would change is
+    # read before they start.
     modules = kernel.read_kernel(quiet)
     pci = devices.read_pci(quiet, notes)
     nodes = devices.read_nodes(quiet)
@@ -86,7 +86,8 @@ def take_snapshot(
         lambda: _wait(meanwhile),
     )
     if not driver.answered(results):
-        # Only where NVML gave nothing: nvidia-smi asks the same library, and takes the driver's locks.
+        # Only where NVML gave nothing: nvidia-smi asks the same library, and takes the driver's
+        # locks.
         results |= _run(
             source,
             tuple(
@@ -153,7 +154,7 @@ def _without_identifiers(value: T, redact: Redactor) -> T:
 
 
 def _wait(meanwhile: Callable[[], object] | None) -> None:
-    """Use the wait for the children: load what reading their answers needs, then the caller's work."""
+    """Use the wait for the children: load what reading them needs, then the caller's work."""
     import distro  # noqa: F401
 
     if meanwhile is not None:

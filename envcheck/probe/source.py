@@ -1,4 +1,4 @@
-"""What a machine is to the probe: files to read, folders to list, paths to look at, programs to run.
+"""What a machine is to the probe: files to read, folders to list, paths, programs to run.
 
 Everything that comes back is text or small records, so that a recorded machine is a folder of files
 and every collector works on live, recorded, container and remote machines alike.
@@ -6,10 +6,12 @@ and every collector works on live, recorded, container and remote machines alike
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from envcheck.model.base import model
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @model
@@ -20,8 +22,8 @@ class Command:
         name: logical name, unique per question: `nvidia-smi-query`, `payload:query_nvml`.
         argv: program and arguments. The program is found on a vetted PATH, never through a shell.
         timeout: seconds after which the whole process group is killed.
-        keep: pattern of the output lines that matter; the others are dropped at once, so that a kernel
-            log never enters a recording as a whole.
+        keep: pattern of the output lines that matter; the others are dropped at once, so that a
+            kernel log never enters a recording as a whole.
         payload: the argv runs a payload script of envcheck in some interpreter.
         limit_bytes: output beyond this is cut off and the program is killed.
     """
@@ -53,7 +55,7 @@ class Result:
 
 @model
 class Stat:
-    """What a path is. Times and owners' names are left out, so that recordings do not differ by them."""
+    """What a path is. Times and owners are left out, so that recordings do not differ by them."""
 
     kind: Literal["file", "directory", "link", "char", "block", "other"]
     mode: int = 0
@@ -67,7 +69,7 @@ class Stat:
     executable: bool | None = None
     """This user may run it, links followed."""
     device_major: int | None = None
-    """Of a directory: major number of the device that its file system lies on, 0 for overlays, network
+    """Of a directory: major number of its file system's device, 0 for overlays, network
     and memory file systems."""
     filesystem_bytes: int | None = None
     """Size of the file system below a directory (statvfs)."""
@@ -89,16 +91,16 @@ class Source(Protocol):
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """Environment of the user's programs (the whole of it when live, allow-listed when recorded)."""
+        """Environment of the user's programs; allow-listed when recorded."""
 
     def read(self, path: str) -> str | None:
-        """Text of a file (undecodable bytes replaced), None when absent. Raises OSError when refused."""
+        """Text of a file, undecodable bytes replaced; None when absent. OSError when refused."""
 
     def list(self, path: str) -> tuple[str, ...] | None:
         """Sorted names in a folder, None when absent. Raises OSError when refused."""
 
     def stat(self, path: str) -> Stat | None:
-        """What a path is, not following a last link; None when absent. Raises OSError when refused."""
+        """What a path is, a last link not followed; None when absent. OSError when refused."""
 
     def run(self, command: Command) -> Result:
         """Run a program to its end; never raises for what the program does."""
@@ -107,4 +109,4 @@ class Source(Protocol):
         """Run programs side by side; results in the order asked."""
 
     def interpreter(self) -> str:
-        """Path of the interpreter that runs envcheck's own payloads (on the machine of the source)."""
+        """Path of the interpreter that runs envcheck's own payloads, on that machine."""

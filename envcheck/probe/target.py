@@ -1,4 +1,4 @@
-"""Which Python environment is judged: the one that the user works in, not the one envcheck lives in."""
+"""Which Python environment is judged: the one the user works in, not envcheck's own."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Target:
 def choose_target(source: Source, python: str | None, notes: Notes) -> Target:
     """Choose the environment.
 
-    In order: `python`; the active virtual environment; the active conda environment; the interpreter
-    on PATH; envcheck's own. The one on PATH gives way to envcheck's own when only the latter holds a
-    framework: then envcheck was installed into the user's environment and called by its path.
+    In order: `python`; the active virtual environment; the active conda environment; the
+    interpreter on PATH; envcheck's own. The one on PATH gives way to envcheck's own when only that
+holds a     framework: then envcheck was installed into the user's environment and called by its path.
 
     Raises:
         UsageError: `python` names neither an interpreter nor an environment's folder.
@@ -141,7 +141,7 @@ def _same(source: Source, one: str, other: str) -> bool:
 
 
 def _holds_framework(source: Source, interpreter: str) -> bool:
-    """Whether a framework's folder lies where an interpreter of this prefix would import it from."""
+    """Whether a framework lies where an interpreter of this prefix would import it from."""
     prefix = interpreter.rpartition("/bin/")[0]
     return any(
         _stat(source, f"{prefix}/lib/{name}/{site}/{framework}") is not None

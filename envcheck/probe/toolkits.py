@@ -49,13 +49,15 @@ def read_toolkits(source: Quiet, prefix: str | None) -> tuple[Toolkit, ...]:
 
     A root that is a link to another one counts once, under the name that it links to.
     """
-    named = [
-        source.variables.get(name, "").rstrip("/") for name in ("CUDA_HOME", "CUDA_PATH")
-    ]
+    named = [source.variables.get(name, "").rstrip("/") for name in ("CUDA_HOME", "CUDA_PATH")]
     nvcc = find(source, "nvcc")
     roots = [
         *named,
-        *(f"/usr/local/{name}" for name in source.list("/usr/local") or () if re.fullmatch(r"cuda(?:-[\d.]+)?", name)),
+        *(
+            f"/usr/local/{name}"
+            for name in source.list("/usr/local") or ()
+            if re.fullmatch(r"cuda(?:-[\d.]+)?", name)
+        ),
         "/opt/cuda",
     ]
     active = {_real(source, each) for each in named if each}
@@ -77,7 +79,7 @@ def read_toolkits(source: Quiet, prefix: str | None) -> tuple[Toolkit, ...]:
 
 
 def _real(source: Quiet, path: str) -> str:
-    """Follow links of the last part; toolkits are linked as /usr/local/cuda -> cuda-13 -> cuda-13.0."""
+    """Follow links of the last part: /usr/local/cuda -> cuda-13 -> cuda-13.0."""
     for _ in range(8):
         facts = source.stat(path)
         if facts is None or facts.kind != "link" or not facts.target:
@@ -109,4 +111,6 @@ def _version(source: Quiet, root: str) -> tuple[str | None, str | None]:
         return folder.group(1), root
     header = source.read(f"{root}/include/cuda.h") or ""
     number = re.search(r"^#define CUDA_VERSION (\d+)", header, re.M)
-    return (cuda_from_int(int(number.group(1))), f"{root}/include/cuda.h") if number else (None, None)
+    return (
+        (cuda_from_int(int(number.group(1))), f"{root}/include/cuda.h") if number else (None, None)
+    )

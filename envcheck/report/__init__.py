@@ -27,7 +27,7 @@ TERMINAL = "envcheck.report.terminal"
 """The coloured form of `text`: same words, drawn by rich."""
 
 
-def render(format: str, report: Report, view: View, *, colour: bool = False) -> str:  # noqa: A002
+def render(format: str, report: Report, view: View, *, colour: bool = False) -> str:
     """Render a report.
 
     Args:

@@ -92,7 +92,7 @@ def targets(arches: Iterable[str]) -> tuple[Target, ...]:
             prefix, number = "sm", f"{match.group(1)}{match.group(2)}"
         else:
             match = _TARGET.fullmatch(text)
-            if match is None or len(match.group(2)) < 2:  # noqa: PLR2004 - major and minor digit
+            if match is None or len(match.group(2)) < 2:
                 continue
             prefix, number = (match.group(1) or "sm").lower(), match.group(2)
         if prefix == "lto":

@@ -73,7 +73,7 @@ def rule(
 
 
 def finding(
-    id: str,  # noqa: A002
+    id: str,
     severity: Severity,
     component: str,
     subject: str,

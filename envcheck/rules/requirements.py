@@ -160,7 +160,7 @@ def _within(have: Release, sign: str, text: str) -> bool | None:
     return bool(compare(have, wanted)) if compare else None
 
 
-class _Undecided(Exception):  # noqa: N818 - a signal, not an error
+class _Undecided(Exception):
     """A marker that this reader does not understand."""
 
 

@@ -26,12 +26,13 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def doctor(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Doctor:
-    """`doctor(snapshot, *flags)`: exit status, stdout and stderr of `envcheck doctor` on those facts."""
+    """`doctor(snapshot, *flags)`: exit status, stdout, stderr of `envcheck doctor`."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.delenv("FORCE_COLOR", raising=False)
 
     def run(snapshot: Snapshot, *flags: str) -> tuple[int, str, str]:
-        def take(*_args: object, **_settings: object) -> Snapshot:
+        def take(*_args: object, meanwhile: Callable[[], None], **_settings: object) -> Snapshot:
+            meanwhile()
             return snapshot
 
         monkeypatch.setattr(envcheck.commands.doctor, "take_snapshot", take)

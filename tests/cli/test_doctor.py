@@ -73,7 +73,9 @@ def test_exit_status_is_the_same_in_every_format(
 def test_a_machine_without_gpu_is_one_warning_and_nothing_else(doctor: Doctor) -> None:
     _, out, _ = doctor(NO_GPU, "--json")
     report = json.loads(out)
-    assert [(each["id"], each["severity"]) for each in report["findings"]] == [("no-gpu", "warning")]
+    assert [(each["id"], each["severity"]) for each in report["findings"]] == [
+        ("no-gpu", "warning")
+    ]
     assert (report["verdict"], report["unknown"]) == ("warning", [])
 
 
@@ -99,7 +101,9 @@ def test_nothing_known_is_unknown_and_says_so(doctor: Doctor) -> None:
     assert json.loads(out)["verdict"] == "unknown"
     _, out, _ = doctor(blind)
     assert "NVIDIA driver      unknown: no permission\n" in out
-    assert out.splitlines()[-1].startswith("unknown: too little could be read to judge this machine")
+    assert out.splitlines()[-1].startswith(
+        "unknown: too little could be read to judge this machine"
+    )
 
 
 @pytest.mark.parametrize("snapshot", [HEALTHY, OLD_GPU, NO_GPU, Snapshot()])

@@ -22,7 +22,10 @@ from tests.cli.runner import environment, run_cli
             ("doctor", "--requir-gpu"),
             "unexpected argument '--requir-gpu': did you mean '--require-gpu'?",
         ),
-        (("doctor", "--timeouts=3"), "unexpected argument '--timeouts=3': did you mean '--timeout'?"),
+        (
+            ("doctor", "--timeouts=3"),
+            "unexpected argument '--timeouts=3': did you mean '--timeout'?",
+        ),
         (("doctor", "torch"), "unexpected argument 'torch'"),
         (
             ("doctor", "--format", "markdwon"),

@@ -54,7 +54,9 @@ def test_a_crash_is_shown_even_when_a_finding_explains_the_check() -> None:
         yield
 
     report = judge(machine(), MATRIX, (CHAIN[0], crashes))
-    assert report.unknown == (Unknown(check="leaf", reason="ZeroDivisionError: no", kind="crashed"),)
+    assert report.unknown == (
+        Unknown(check="leaf", reason="ZeroDivisionError: no", kind="crashed"),
+    )
 
 
 def test_a_required_gpu_makes_its_absence_an_error() -> None:
@@ -68,7 +70,7 @@ def test_a_required_gpu_makes_its_absence_an_error() -> None:
 
 
 @pytest.mark.parametrize("gpus", [None, ()])
-def test_a_required_gpu_that_nobody_saw_is_not_ok(gpus: None | tuple[()]) -> None:
+def test_a_required_gpu_that_nobody_saw_is_not_ok(gpus: tuple[()] | None) -> None:
     report = judge(evolve(machine(), {"host.gpus": gpus}), MATRIX, (), require_gpu=True)
     assert report.verdict == "unknown"
     assert exit_code(report, require_gpu=True) == 3

@@ -1,9 +1,9 @@
 """Makes the edited machines out of a real recording: `python -m tests.machines.edit`.
 
-A real machine that is broken in a given way is seldom at hand, so the broken (and the other healthy)
-machines are the recorded one with some answers changed: what NVML says, what the environment's payload
-printed, which files exist. What the probe does not find is absent. Each edit ends as a complete, strict
-recording, read by the same collectors as a live machine.
+A real machine that is broken in a given way is seldom at hand, so the broken machines (and the
+other healthy ones) are the recorded one with some answers changed: what NVML says, what the
+environment's payload printed, which files exist. What the probe does not find is absent. Each edit ends as a complete,
+strict recording, read by the same collectors as a live machine.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ BASE = HERE / "h200x1"
 SITE = "/opt/torch/.venv/lib/python3.12/site-packages"
 NODES = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
 SMI_FAILED = (
-    "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the "
-    "latest NVIDIA driver is installed and running.\n\n"
+    "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that "
+    "the latest NVIDIA driver is installed and running.\n\n"
 )
 NOT_THERE = object()
 
@@ -82,9 +82,7 @@ class Edited:
 
     def run_all(self, commands: tuple[Command, ...]) -> tuple[Result, ...]:
         """Changed answers, or the base machine's."""
-        return tuple(
-            self.results.get(each.name) or self._or_missing(each) for each in commands
-        )
+        return tuple(self.results.get(each.name) or self._or_missing(each) for each in commands)
 
     def _or_missing(self, command: Command) -> Result:
         try:
@@ -328,7 +326,12 @@ def toolkit_on_path(machine: Edited) -> None:
     machine.variables["LD_LIBRARY_PATH"] = "/usr/local/cuda/lib64"
     base = machine.torch("2.11.0+cu130", CU130_211, "cu13")
     base["outer_libraries"] = [
-        {"path": f"/usr/local/cuda/lib64/{name}", "soname": name, "needed": [], "runpath": "$ORIGIN"}
+        {
+            "path": f"/usr/local/cuda/lib64/{name}",
+            "soname": name,
+            "needed": [],
+            "runpath": "$ORIGIN",
+        }
         for name in ("libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13")
     ]
     machine.answer("inspect_env", base)
@@ -453,7 +456,7 @@ def mixed_nccl(machine: Edited) -> None:
 
 
 def foreign_cudnn(machine: Edited) -> None:
-    """LD_LIBRARY_PATH names an older cuDNN: its parts win over the wheel's, the front library does not."""
+    """LD_LIBRARY_PATH names an older cuDNN: its parts win over the wheel's, its front does not."""
     machine.driver("580.159.04", 13000)
     machine.variables["LD_LIBRARY_PATH"] = "/opt/cudnn/lib"
     base = machine.torch("2.11.0+cu130", CU130_211, "cu13")
@@ -479,9 +482,7 @@ def driver_missing(machine: Edited) -> None:
     machine.results["dpkg"] = Result(outcome="ok", code=1)
     words = "NVML Shared Library Not Found"
     machine.answer("query_nvml", {"binding": "pynvml", "init": {"code": 12, "message": words}})
-    machine.answer(
-        "query_libcuda", {"load_error": "libcuda.so.1: cannot open shared object file"}
-    )
+    machine.answer("query_libcuda", {"load_error": "libcuda.so.1: cannot open shared object file"})
     for name in ("nvidia-smi-banner", "nvidia-smi-query"):
         machine.results[name] = Result(outcome="missing", error="nvidia-smi: not found")
 

@@ -64,8 +64,12 @@ CASES = {
     "rtx3090-not-loaded": Case(
         "error", "driver-not-loaded", "error", ("modprobe nvidia",), ("purge", "reinstall")
     ),
-    "rtx3090-driver-missing": Case("error", "driver-missing", "error", ("apt-get install", "nvidia-")),
-    "rtx4090-torch-cpu": Case("error", "framework-cpu-build", "error", (PIP, "torch==2.8.0", "/whl/cu")),
+    "rtx3090-driver-missing": Case(
+        "error", "driver-missing", "error", ("apt-get install", "nvidia-")
+    ),
+    "rtx4090-torch-cpu": Case(
+        "error", "framework-cpu-build", "error", (PIP, "torch==2.8.0", "/whl/cu")
+    ),
     "h200-nccl-of-two-majors": Case(
         "error",
         "mixed-cuda-majors",
@@ -110,7 +114,7 @@ def test_every_machine_has_an_expectation() -> None:
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_verdict_and_root_cause(name: str) -> None:
-    """The first finding is the known cause, its fix goes the right way, and nothing else is an error."""
+    """The first finding is the known cause, its fix goes the right way, no other is an error."""
     case = CASES[name]
     code, report = doctor(name)
     findings = report["findings"]

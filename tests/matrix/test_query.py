@@ -227,14 +227,14 @@ def test_cudnn_unknown(matrix: Matrix) -> None:
         ("azurelinux", "3.0", "azl3"),
     ],
 )
-def test_distro(matrix: Matrix, id: str, version: str, repo: str) -> None:  # noqa: A002
+def test_distro(matrix: Matrix, id: str, version: str, repo: str) -> None:
     row = query.distro(matrix, id, version)
     assert row is not None
     assert row.repo == repo
 
 
 @pytest.mark.parametrize(("id", "version"), [("ubuntu", "24.10"), ("arch", "1"), ("debian", "120")])
-def test_distro_unknown(matrix: Matrix, id: str, version: str) -> None:  # noqa: A002
+def test_distro_unknown(matrix: Matrix, id: str, version: str) -> None:
     assert query.distro(matrix, id, version) is None
 
 

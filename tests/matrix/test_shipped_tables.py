@@ -176,7 +176,7 @@ def test_tegra_capabilities(matrix: Matrix) -> None:
         ("1380", "5.0"),  # GTX 750 Ti
     ],
 )
-def test_pci_ids(matrix: Matrix, id: str, cc: str) -> None:  # noqa: A002
+def test_pci_ids(matrix: Matrix, id: str, cc: str) -> None:
     row = query.pci_gpu(matrix, id)
     assert row is not None
     assert row.cc == cc

@@ -84,5 +84,3 @@ def test_importing_the_package_imports_nothing_else() -> None:
         check=True,
     )
     assert done.stdout.split() == ["envcheck"]
-
-

@@ -75,9 +75,7 @@ def test_pure_layers_do_not_look_outside(path: Path) -> None:
             assert (node.value.id, node.attr) not in {("os", "environ"), ("os", "getenv")}, path
 
 
-@pytest.mark.parametrize(
-    "path", [each for each in FILES if layer(each) == "payloads"], ids=str
-)
+@pytest.mark.parametrize("path", [each for each in FILES if layer(each) == "payloads"], ids=str)
 def test_payloads_import_the_standard_library_only(path: Path) -> None:
     import sys
 

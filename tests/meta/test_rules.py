@@ -36,8 +36,12 @@ def test_every_module_with_a_rule_is_registered() -> None:
     declared = {
         id
         for path in folder.rglob("*.py")
-        for call in re.findall(r"^@rule\((.*?)\n?\)$", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-        for id in re.findall(r'^\s*"([a-z0-9-]+)"', call.partition("component")[0].replace(",", "\n"), re.MULTILINE)
+        for call in re.findall(
+            r"^@rule\((.*?)\n?\)$", path.read_text("utf-8"), re.MULTILINE | re.DOTALL
+        )
+        for id in re.findall(
+            r'^\s*"([a-z0-9-]+)"', call.partition("component")[0].replace(",", "\n"), re.MULTILINE
+        )
     }
     assert declared - set(IDS) == set()
 

@@ -93,9 +93,7 @@ def test_the_wheel_works_in_a_fresh_environment(built: tuple[Path, Path], tmp_pa
     """Its own files are used, not the checkout's; only its dependencies are lent from this one."""
     fresh = tmp_path / "venv"
     venv.create(fresh, symlinks=True)
-    site = Path(
-        sysconfig.get_path("purelib", "venv", {"base": str(fresh), "platbase": str(fresh)})
-    )
+    site = Path(sysconfig.get_path("purelib", "venv", {"base": str(fresh), "platbase": str(fresh)}))
     with zipfile.ZipFile(built[0]) as archive:
         archive.extractall(site)
     lent = [each for each in sys.path if each.endswith("site-packages")]

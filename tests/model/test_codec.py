@@ -26,7 +26,10 @@ def test_fields_with_defaults_may_be_absent() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"host": {"gpus": [{"index": 0, "arch": 9.0}]}}, r"\$\.host\.gpus\[0\]\.arch: expected str"),
+        (
+            {"host": {"gpus": [{"index": 0, "arch": 9.0}]}},
+            r"\$\.host\.gpus\[0\]\.arch: expected str",
+        ),
         ({"host": {"gpus": [{}]}}, r"\$\.host\.gpus\[0\]\.index: missing"),
         ({"host": {"gpus": {}}}, r"\$\.host\.gpus: expected a list, found dict"),
         ({"hosts": {}}, r"\$\.hosts: unknown field"),

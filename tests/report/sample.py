@@ -13,9 +13,7 @@ HOSTILE = "\x1b[2J\x07[red]<script>`|*_\u202e @octocat #1\udc80\n\r\x9b0m &amp; 
 RTX = "NVIDIA GeForce RTX 5090"
 
 SNAPSHOT = evolve(
-    machine(
-        gpus=(gpu(0, RTX, "12.0"), gpu(1, RTX, "12.0")), frameworks=(torch("2.5.1+cu121"),)
-    ),
+    machine(gpus=(gpu(0, RTX, "12.0"), gpu(1, RTX, "12.0")), frameworks=(torch("2.5.1+cu121"),)),
     {
         "taken_at": "2026-11-30T12:00:00Z",
         "env.toolkits": (Toolkit(version="13.0", root="/usr/local/cuda-13.0", nvcc=True),),
@@ -117,7 +115,9 @@ BAD = Report(
             why=HOSTILE,
             fix=(Fix(title=HOSTILE, commands=(HOSTILE, "```")),),
             evidence=(Evidence(label=HOSTILE, value=HOSTILE, via=HOSTILE),),
-            sources=(Citation(title=HOSTILE, url=f"https://x.example/{HOSTILE}", retrieved=HOSTILE),),
+            sources=(
+                Citation(title=HOSTILE, url=f"https://x.example/{HOSTILE}", retrieved=HOSTILE),
+            ),
         ),
     ),
     ask=(Fix(title=HOSTILE, commands=(HOSTILE,)),),

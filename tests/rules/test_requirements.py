@@ -51,7 +51,7 @@ def test_lines(
         ("this is no marker", False),
     ],
 )
-def test_markers(marker: str, holds: bool) -> None:  # noqa: FBT001
+def test_markers(marker: str, holds: bool) -> None:
     """True, false, and what is not understood counts as not required."""
     found = list(required(machine(), package("x", "1", requires=(f"y==1; {marker}",))))
     assert bool(found) is holds
@@ -85,7 +85,7 @@ def test_the_target_platform_decides() -> None:
         ("", "1.0", True),
     ],
 )
-def test_allows(bounds: str, version: str, allowed: bool | None) -> None:  # noqa: FBT001
+def test_allows(bounds: str, version: str, allowed: bool | None) -> None:
     """Local tags do not count; a text that is no version is not judged."""
     parsed = parse(f"y{bounds}")
     assert parsed is not None

@@ -110,7 +110,7 @@ def library_path_shadows_nccl(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     yield from _shadows(snapshot, "library-path-shadows-nccl", "nccl", ("nccl",))
 
 
-def _shadows(snapshot: Snapshot, id: str, component: str, names: tuple[str, ...]) -> Answer:  # noqa: A002
+def _shadows(snapshot: Snapshot, id: str, component: str, names: tuple[str, ...]) -> Answer:
     """Judge the copies of one family of libraries for every framework."""
     copies = [each for each in snapshot.env.libraries or () if each.name in names]
     for framework in facts.cuda_frameworks(snapshot):
@@ -156,7 +156,7 @@ def _incompatible(
         return None
     if wins.major != wanted.major:
         return f"{framework.name} needs {wanted}, another major version"
-    if len(wins.parts) < 2 or len(wanted.parts) < 2:  # noqa: PLR2004 - no minor version known
+    if len(wins.parts) < 2 or len(wanted.parts) < 2:
         return None
     if wins.parts[:2] < wanted.parts[:2]:
         return f"{framework.name} needs at least {wanted}"
@@ -216,7 +216,7 @@ def _directories(snapshot: Snapshot) -> tuple[str, ...]:
 
 def _finding(
     snapshot: Snapshot,
-    id: str,  # noqa: A002
+    id: str,
     component: str,
     framework: Framework,
     bad: list[tuple[Library, str]],

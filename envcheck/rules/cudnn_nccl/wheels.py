@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from envcheck.rules.pins import Pin
 
 
-def judge_pin(snapshot: Snapshot, id: str, stem: str, product: str) -> Answer:  # noqa: A002
+def judge_pin(snapshot: Snapshot, id: str, stem: str, product: str) -> Answer:
     """Judge one wheel for every framework.
 
     Args:

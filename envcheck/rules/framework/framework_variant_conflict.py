@@ -71,7 +71,7 @@ def framework_variant_conflict(snapshot: Snapshot, _matrix: Matrix) -> Answer:
             for p in snapshot.env.packages or ()
             if p.name in names and p.channel is None and p.installer != "conda"
         ]
-        if len({p.name for p in present}) < 2:  # noqa: PLR2004 - a pair
+        if len({p.name for p in present}) < 2:
             continue
         keep = next((p for p in present if p.name == wanted), None)
         listed = tuple(dict.fromkeys(p.name for p in present))

@@ -115,7 +115,7 @@ def _by_variant(
 def _cuda_of(tag: str) -> Release | None:
     """CUDA release of a local tag: `cu128` is 12.8."""
     digits = tag[2:].partition(".")[0] if tag.startswith("cu") else ""
-    return Release.maybe(f"{digits[:-1]}.{digits[-1]}") if len(digits) > 2 else None  # noqa: PLR2004
+    return Release.maybe(f"{digits[:-1]}.{digits[-1]}") if len(digits) > 2 else None
 
 
 def _finding(
