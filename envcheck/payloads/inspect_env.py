@@ -33,6 +33,9 @@ LOADERS = ("libtorch_global_deps.so", "libtorch_cuda.so", "libc10_cuda.so", "xla
 def read(path, limit=4000000):
     """Text of a file, None when it cannot be read."""
     try:
+        # Opening a pipe would wait for a writer.
+        if not os.path.isfile(path):
+            return None
         with io.open(path, encoding="utf-8", errors="replace") as stream:
             return stream.read(limit)
     except (OSError, ValueError):
@@ -69,7 +72,8 @@ def distributions(sites):
                 facts = egg_info(site, entry)
             else:
                 continue
-            if facts is not None and facts["name"] not in found:
+            # What pip could not remove is left under a name that starts so.
+            if facts is not None and not entry.startswith("~") and facts["name"] not in found:
                 found[facts["name"]] = facts
     return found
 
@@ -88,10 +92,30 @@ def dist_info(site, entry):
         facts["requires"] = re.findall(r"^Requires-Dist:[ \t]*(.*)$", text, re.M)
         wheel = read(os.path.join(folder, "WHEEL"), 20000) or ""
         facts["build"] = header(wheel, "Tag")
-        installer = read(os.path.join(folder, "INSTALLER"), 200)
-        facts["installer"] = installer.strip() if installer else None
-        facts["direct_url"] = os.path.exists(os.path.join(folder, "direct_url.json"))
+        # Poetry writes its release behind its name.
+        installer = (read(os.path.join(folder, "INSTALLER"), 200) or "").split()
+        facts["installer"] = installer[0].lower() if installer else None
+        facts.update(direct_url(os.path.join(folder, "direct_url.json")))
     return facts if facts["version"] else None
+
+
+def direct_url(path):
+    """How a distribution was named when it was installed by its address and not by its name.
+
+    Only the file's name is kept: the address may hold secrets.
+    """
+    text = read(path, 100000)
+    if text is None:
+        return {"direct_url": None}
+    try:
+        data = json.loads(text)
+        name = data["url"].partition("#")[0].partition("?")[0].rstrip("/").rpartition("/")[2]
+        if "archive_info" in data:
+            name = name.replace("%2B", "+").replace("%2b", "+")
+            return {"direct_url": "archive", "wheel": name if name.endswith(".whl") else None}
+        return {"direct_url": "vcs" if "vcs_info" in data else "folder"}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {"direct_url": "unknown"}
 
 
 def egg_info(site, entry):
@@ -123,9 +147,10 @@ def conda_packages(prefix):
         ):
             try:
                 data = json.loads(read(os.path.join(folder, entry), 40000000) or "{}")
-                channel = str(data.get("channel") or "")
-                facts["channel"] = channel.rstrip("/").replace("/linux-64", "").split("/")[-1]
-            except ValueError:
+                channel = str(data.get("channel") or "").rstrip("/")
+                channel = re.sub(r"/(noarch|(linux|win|osx)-\w+)$", "", channel)
+                facts["channel"] = channel.split("/")[-1]
+            except (ValueError, AttributeError, RecursionError):
                 pass
         found.append(facts)
     return found
@@ -138,7 +163,7 @@ def version_file(path):
         return None
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     found = {}
     for node in tree.body:
@@ -150,7 +175,7 @@ def version_file(path):
         for target in targets:
             try:
                 value = ast.literal_eval(node.value)
-            except ValueError:
+            except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
                 continue
             if isinstance(target, ast.Name) and (value is None or isinstance(value, (str, bool))):
                 found[target.id] = value
@@ -238,13 +263,28 @@ def native_libraries(sites, prefix):
 
 
 def library(path):
-    """One file: where it really is, and its ELF facts."""
+    """One file: where it really is, and its ELF facts; None for what the loader passes over.
+
+    It passes over links to nothing and over files of another word size.
+    """
+    if not os.path.isfile(path) or other_size(path):
+        return None
     facts = elf(path) or {"unreadable": True}
     facts["path"] = path
     real = os.path.realpath(path)
     if real != path:
         facts["real"] = real
     return facts
+
+
+def other_size(path):
+    """Whether this is an ELF file of another word size than this process."""
+    try:
+        with open(path, "rb") as stream:
+            head = stream.read(5)
+    except OSError:
+        return False
+    return head[:4] == b"\x7fELF" and head[4:] != (b"\x02" if sys.maxsize > 2**32 else b"\x01")
 
 
 def outer_libraries(folders):
@@ -254,7 +294,7 @@ def outer_libraries(folders):
         for name in listed(folder):
             if CUDA_LIBRARY.match(name) and ".so." in name:
                 found.append(library(os.path.join(folder, name)))
-    return found
+    return [each for each in found if each is not None]
 
 
 def header_version(folder, name):
@@ -283,6 +323,14 @@ def owners(found):
     return claims
 
 
+def executable_elf():
+    """Headers of the interpreter itself: its DT_RPATH serves all that it loads."""
+    path = os.path.realpath("/proc/self/exe")
+    facts = elf(path) or {"unreadable": True}
+    facts["path"] = path
+    return facts
+
+
 def python_facts():
     """The running interpreter."""
     import sysconfig
@@ -295,11 +343,16 @@ def python_facts():
     try:
         libc = os.confstr("CS_GNU_LIBC_VERSION")
     except (AttributeError, ValueError, OSError):
-        if any("musl" in name for name in listed("/lib")):
-            libc = "musl"
+        pass
+    if libc is None and any("musl" in name for name in listed("/lib")):
+        libc = "musl"
     return {
         "version": "%d.%d.%d" % sys.version_info[:3],
         "executable": sys.executable,
+        "elf": executable_elf(),
+        "tegra": os.path.exists("/etc/nv_tegra_release") or os.uname().release.endswith("-tegra")
+        if hasattr(os, "uname")
+        else False,
         "prefix": sys.prefix,
         "base_prefix": getattr(sys, "base_prefix", sys.prefix),
         "implementation": sys.implementation.name,

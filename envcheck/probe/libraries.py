@@ -25,6 +25,8 @@ _CUDA_NAMES = re.compile(
     r"|nvJitLink|cupti|nvshmem_host)\.so"
 )
 _DEFAULT_FOLDERS = (
+    "/lib/aarch64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
     "/lib/x86_64-linux-gnu",
     "/usr/lib/x86_64-linux-gnu",
     "/lib64",
@@ -64,6 +66,10 @@ class Search:
     library_path: tuple[str, ...] = ()
     cache: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """SONAME to paths, in the order tried."""
+    preload: tuple[str, ...] = ()
+    """Paths that LD_PRELOAD names."""
+    executable: File | None = None
+    """The interpreter: its DT_RPATH is searched for everything that has no DT_RUNPATH."""
 
 
 def file_of(data: Mapping[str, Any]) -> File:
@@ -106,17 +112,20 @@ class Loader:
     """Plays the dynamic loader of one process."""
 
     def __init__(self, files: Iterable[File], search: Search) -> None:
-        """Take the objects that exist and what steers the search."""
+        """Take the objects that exist and what steers the search; load what LD_PRELOAD names."""
         self._files = {each.path: each for each in files}
         self._search = search
         self._cache = dict(search.cache)
         self.loaded: dict[str, Choice] = {}
         self._chains: dict[str, tuple[File, ...]] = {}
+        for path in search.preload:
+            if path in self._files:
+                self.load(self._files[path], "LD_PRELOAD")
 
-    def load(self, root: File) -> None:
+    def load(self, root: File, via: str = "root") -> None:
         """Load an object and, breadth first as the loader does, all it needs."""
         self._chains[root.path] = ()
-        self.loaded.setdefault(root.soname, Choice(path=root.path, via="root"))
+        self.loaded.setdefault(root.soname, Choice(path=root.path, via=via))
         queue = [root]
         while queue:
             asking = queue.pop(0)
@@ -153,7 +162,8 @@ class Loader:
 
     def _find(self, asking: File, soname: str) -> Choice | None:
         if asking.runpath is None:
-            for each in (asking, *self._chains.get(asking.path, ())):
+            executable = () if self._search.executable is None else (self._search.executable,)
+            for each in (asking, *self._chains.get(asking.path, ()), *executable):
                 # A loader with a DT_RUNPATH of its own lends no DT_RPATH to what it loads.
                 if each.runpath is None:
                     found = self._in(each.rpath or (), soname, "rpath")
@@ -177,9 +187,13 @@ class Loader:
 def torch_choices(files: tuple[File, ...], search: Search, site: str) -> dict[str, Choice] | None:
     """What a process that imports torch would load; None when torch's headers were not read."""
     roots = []
+    # Conda keeps torch's libraries with all others; the package folder may hold links to them.
+    folders = (f"{site}/torch/lib", f"{site.partition('/lib/python')[0]}/lib")
     # torch opens the first with RTLD_GLOBAL to bring its dependencies in before anything else.
     for name in ("libtorch_global_deps.so", "libc10_cuda.so", "libtorch_cuda.so"):
-        root = next((each for each in files if each.path == f"{site}/torch/lib/{name}"), None)
+        root = next(
+            (each for folder in folders for each in files if each.path == f"{folder}/{name}"), None
+        )
         if root is not None:
             if not root.readable:
                 return None

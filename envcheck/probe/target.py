@@ -38,7 +38,7 @@ def choose_target(source: Source, python: str | None, notes: Notes) -> Target:
 
     In order: `python`; the active virtual environment; the active conda environment; the
     interpreter on PATH; envcheck's own. The one on PATH gives way to envcheck's own when only that
-holds a     framework: then envcheck was installed into the user's environment and called by its path.
+    holds a framework: then envcheck was installed into the user's environment and called by path.
 
     Raises:
         UsageError: `python` names neither an interpreter nor an environment's folder.

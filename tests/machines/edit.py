@@ -2,8 +2,8 @@
 
 A real machine that is broken in a given way is seldom at hand, so the broken machines (and the
 other healthy ones) are the recorded one with some answers changed: what NVML says, what the
-environment's payload printed, which files exist. What the probe does not find is absent. Each edit ends as a complete,
-strict recording, read by the same collectors as a live machine.
+environment's payload printed, which files exist. What the probe does not find is absent. Each edit
+ends as a complete, strict recording, read by the same collectors as a live machine.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-/* A libcuda for tests: STUB_CUDA_INIT is what cuInit does (a CUresult, hang, segv, abort),
- * STUB_CUDA_VERSION the interface (12040), STUB_CUDA_COUNT the number of GPUs. -DBARE: no cuInit. */
+/* A libcuda for tests: CUDA_STUB_INIT is what cuInit does (a CUresult, hang, segv, abort),
+ * CUDA_STUB_VERSION the interface (12040), CUDA_STUB_COUNT the number of GPUs. -DBARE: no cuInit. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +12,13 @@ static const char *setting(const char *name, const char *otherwise) {
 }
 
 int cuDriverGetVersion(int *version) {
-    *version = atoi(setting("STUB_CUDA_VERSION", "12040"));
+    *version = atoi(setting("CUDA_STUB_VERSION", "12040"));
     return 0;
 }
 
 #ifndef BARE
 int cuInit(unsigned flags) {
-    const char *wish = setting("STUB_CUDA_INIT", "0");
+    const char *wish = setting("CUDA_STUB_INIT", "0");
     (void)flags;
     if (!strcmp(wish, "hang"))
         for (;;) pause();
@@ -42,7 +42,7 @@ int cuGetErrorString(int code, const char **words) {
 }
 
 int cuDeviceGetCount(int *number) {
-    *number = atoi(setting("STUB_CUDA_COUNT", "1"));
+    *number = atoi(setting("CUDA_STUB_COUNT", "1"));
     return 0;
 }
 

@@ -1,8 +1,8 @@
-/* An NVML for tests that answers as STUB_NVML_* say, on machines without a GPU.
+/* An NVML for tests that answers as NVIDIA_STUB_* say, on machines without a GPU.
  *
- * STUB_NVML_INIT    what initialisation does: an NVML error number, hang, segv, abort, chatter
- * STUB_NVML_DRIVER  driver release        STUB_NVML_CUDA   CUDA interface, 12040
- * STUB_NVML_COUNT   number of GPUs        STUB_NVML_LOST   index of the GPU that fell off the bus
+ * NVIDIA_STUB_INIT    what initialisation does: an NVML error number, hang, segv, abort, chatter
+ * NVIDIA_STUB_DRIVER  driver release        NVIDIA_STUB_CUDA   CUDA interface, 12040
+ * NVIDIA_STUB_COUNT   number of GPUs        NVIDIA_STUB_LOST   index of the GPU that fell off the bus
  * Compiled with -DBARE it lacks every function but initialisation, as a foreign library would.
  */
 #include <signal.h>
@@ -31,7 +31,7 @@ const char *nvmlErrorString(int code) {
 
 #ifndef EMPTY
 int nvmlInit_v2(void) {
-    const char *wish = setting("STUB_NVML_INIT", "0");
+    const char *wish = setting("NVIDIA_STUB_INIT", "0");
     if (!strcmp(wish, "hang"))
         for (;;) pause();
     if (!strcmp(wish, "segv")) raise(SIGSEGV);
@@ -48,7 +48,7 @@ int nvmlInit_v2(void) {
 #if !defined(BARE) && !defined(EMPTY)
 static int numbers[16];
 
-static int count(void) { return atoi(setting("STUB_NVML_COUNT", "1")); }
+static int count(void) { return atoi(setting("NVIDIA_STUB_COUNT", "1")); }
 
 static int copy(char *to, unsigned room, const char *text) {
     if (strlen(text) >= room) return TOO_SMALL;
@@ -59,11 +59,11 @@ static int copy(char *to, unsigned room, const char *text) {
 int nvmlShutdown(void) { return OK; }
 
 int nvmlSystemGetDriverVersion(char *to, unsigned room) {
-    return copy(to, room, setting("STUB_NVML_DRIVER", "550.54.15"));
+    return copy(to, room, setting("NVIDIA_STUB_DRIVER", "550.54.15"));
 }
 
 int nvmlSystemGetCudaDriverVersion(int *version) {
-    *version = atoi(setting("STUB_NVML_CUDA", "12040"));
+    *version = atoi(setting("NVIDIA_STUB_CUDA", "12040"));
     return OK;
 }
 
@@ -78,7 +78,7 @@ int nvmlDeviceGetCount_v2(unsigned *number) {
 
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **handle) {
     if ((int)index >= count()) return INVALID;
-    if ((int)index == atoi(setting("STUB_NVML_LOST", "-1"))) return LOST;
+    if ((int)index == atoi(setting("NVIDIA_STUB_LOST", "-1"))) return LOST;
     numbers[index] = (int)index;
     *handle = &numbers[index];
     return OK;
