@@ -2,10 +2,10 @@
 
     python benchmarks/doctor.py --torch-python ~/venv/bin/python
 
-Measured in turns, so that a busy moment meets all of them: a bare start of Python, `envcheck --help`,
-`envcheck doctor --json`, and `python -m torch.utils.collect_env` in the interpreter that has torch.
-Prints the median of each, how many milliseconds the help takes over a bare start, and how many times
-faster the doctor is than `collect_env`. The doctor judges the same interpreter.
+Measured in turns, so that a busy moment meets all of them: a bare start of Python,
+`envcheck --help`, `envcheck doctor --json`, and `python -m torch.utils.collect_env` in the
+interpreter that has torch, which is also the one that the doctor judges. Prints the median of each,
+how many milliseconds the help takes over a bare start, and how many times faster the doctor is.
 """
 
 from __future__ import annotations

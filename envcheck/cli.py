@@ -17,6 +17,8 @@ from envcheck.spelling import suggestion
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from _typeshed import SupportsWrite
+
 FORMATS = ("text", "json", "markdown", "junit", "sarif")
 SHELLS = ("bash", "zsh", "tcsh")
 INTERRUPTED = 130
@@ -38,15 +40,36 @@ class Parser(argparse.ArgumentParser):
         self.flags.extend(name for name in names if name.startswith("-"))
         return super().add_argument(*names, **settings)
 
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Print like every other output: in any locale, and to a reader who may have gone away."""
+        from envcheck.commands.output import emit
+
+        if file is None:
+            emit(self.format_help(), None)
+        else:
+            super().print_help(file)
+
     def error(self, message: str) -> NoReturn:
         """Leave the printing to `main`, which also knows about `--json`."""
         raise UsageError(message)
 
 
+class _Version(argparse.Action):
+    """Prints the version through `emit`, for the sake of which `print_help` is overridden too."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_values: object) -> None:
+        from envcheck.commands.output import emit
+
+        emit(f"envcheck {__version__}\n", None)
+        parser.exit()
+
+
 def build_parser() -> tuple[Parser, dict[str, Parser]]:
     """The parser of the whole command line, and those of the commands by name."""
     parser = Parser(prog="envcheck", description=helptext.MAIN, epilog=helptext.MAIN_END)
-    parser.add_argument("-V", "--version", action="version", version=f"envcheck {__version__}")
+    parser.add_argument(
+        "-V", "--version", nargs=0, action=_Version, help="print the version and exit"
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     made: dict[str, Parser] = {}
     for name, (summary, description, end) in helptext.COMMANDS.items():
@@ -290,8 +313,12 @@ def _flushed(code: int) -> int:
         try:
             if stream is not None:
                 stream.flush()
-        except (OSError, ValueError):
+        except BrokenPipeError:
             _discard(stream.fileno())
+        except (OSError, ValueError):
+            # What was asked for did not arrive: that is no success.
+            _discard(stream.fileno())
+            code = code or UsageError.exit_code
     return code
 
 

@@ -10,21 +10,31 @@ import sys
 
 MARKER = "envcheck-json:"
 CUDA_LIBRARY = re.compile(
-    r"/lib(cudart|cublas|cublasLt|cudnn\w*|nccl|cufft|curand|cusolver|cusparse|nvrtc|cuda)[-.\w]*$"
+    r"/lib(cudart|cublas|cublasLt|cudnn\w*|nccl|cufft|curand|cusolver|cusparse|cusparseLt|nvrtc|cuda)"
+    r"(-[0-9a-f]{8})?\.so[.\d]*$"
 )
+
+
+def asked(question):
+    """An answer, None when the framework refuses: that it was imported is not less true for it."""
+    try:
+        return question()
+    except Exception:
+        return None
 
 
 def torch_facts(torch):
     """What torch says of its build and its GPUs."""
-    facts = {"version": torch.__version__, "arches": None}
+    facts = {"version": str(torch.__version__)}  # type: dict
     if torch.version.cuda:
-        facts["arches"] = list(torch.cuda.get_arch_list()) or list(
-            torch._C._cuda_getArchFlags().split()
+        facts["arches"] = asked(
+            lambda: list(torch.cuda.get_arch_list()) or torch._C._cuda_getArchFlags().split()
         )
-        facts["gpu_available"] = bool(torch.cuda.is_available())
-        facts["versions"] = {"cudnn": torch.backends.cudnn.version()}
-        if torch.distributed.is_available() and hasattr(torch.cuda, "nccl"):
-            facts["versions"]["nccl"] = list(torch.cuda.nccl.version())
+        facts["gpu_available"] = asked(lambda: bool(torch.cuda.is_available()))
+        facts["versions"] = {
+            "cudnn": asked(torch.backends.cudnn.version),
+            "nccl": asked(lambda: list(torch.cuda.nccl.version())),
+        }
     return facts
 
 
@@ -32,7 +42,9 @@ def jax_facts(jax):
     """What jax says of its devices; it must not take the GPU's memory for that."""
     return {
         "version": jax.__version__,
-        "gpu_available": any(each.platform in ("gpu", "cuda") for each in jax.devices()),
+        "gpu_available": asked(
+            lambda: any(each.platform in ("gpu", "cuda") for each in jax.devices())
+        ),
     }
 
 
@@ -42,7 +54,7 @@ def tensorflow_facts(tensorflow):
     facts["build"] = {
         name: str(value) for name, value in tensorflow.sysconfig.get_build_info().items()
     }
-    facts["gpu_available"] = bool(tensorflow.config.list_physical_devices("GPU"))
+    facts["gpu_available"] = asked(lambda: bool(tensorflow.config.list_physical_devices("GPU")))
     return facts
 
 

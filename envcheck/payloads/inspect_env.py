@@ -339,11 +339,10 @@ def python_facts():
     if sys.implementation.name == "cpython":
         free = "t" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
         tag = "cp%d%d%s" % (sys.version_info[0], sys.version_info[1], free)
-    libc = None
     try:
         libc = os.confstr("CS_GNU_LIBC_VERSION")
     except (AttributeError, ValueError, OSError):
-        pass
+        libc = None
     if libc is None and any("musl" in name for name in listed("/lib")):
         libc = "musl"
     return {

@@ -1,11 +1,13 @@
 """Asks libcuda whether CUDA starts, and which GPUs it sees; prints one JSON line. Run as a file.
 
 No context is made, so no GPU memory is taken. It runs under the user's own variables: what it
-answers is what the user's programs get, `CUDA_VISIBLE_DEVICES` and cuda-compat included.
+answers is what the user's programs get, `CUDA_VISIBLE_DEVICES` and cuda-compat included. Given a
+path, it asks that file for its CUDA version only, and starts nothing.
 """
 
 import ctypes
 import json
+import sys
 
 MARKER = "envcheck-json:"
 LIBRARY = "libcuda.so.1"
@@ -24,11 +26,11 @@ def words(library, status):
     return ": ".join(dict.fromkeys(parts)) or "CUDA error %d" % status
 
 
-def ask():
+def ask(path=None):
     """Everything libcuda says, step by step; a failing step ends it."""
     answer = {}
     try:
-        library = ctypes.CDLL(LIBRARY)
+        library = ctypes.CDLL(path or LIBRARY)
     except OSError as error:
         answer["load_error"] = str(error)
         return answer
@@ -39,6 +41,8 @@ def ask():
         and library.cuDriverGetVersion(ctypes.byref(number)) == 0
     ):
         answer["cuda"] = number.value
+    if path is not None:
+        return answer
     status = library.cuInit(0)
     answer["init"] = status
     if status:
@@ -99,4 +103,4 @@ def loaded():
 
 
 if __name__ == "__main__":
-    print("\n" + MARKER + json.dumps(ask()))
+    print("\n" + MARKER + json.dumps(ask(*sys.argv[1:2])))

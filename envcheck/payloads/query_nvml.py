@@ -268,7 +268,10 @@ def main():
     here = __file__.rpartition("/")[0]
     sys.path[:] = [each for each in sys.path if each not in ("", ".", here)]
     nvml, why = binding()
-    answer = through_binding(nvml) if nvml is not None else through_ctypes(why)
+    answer = through_binding(nvml) if nvml is not None else {"init": {"code": FUNCTION_NOT_FOUND}}
+    if answer.get("init", {}).get("code") == FUNCTION_NOT_FOUND:
+        # Libraries of old drivers lack the initialisation that newer bindings call.
+        answer = through_ctypes(why or "it does not know this old driver's library")
     answer["path"] = loaded(LIBRARY)
     print("\n" + MARKER + json.dumps(answer))
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 OVERRIDE = "ENVCHECK_DRIVER_VERSION"
 """Variable that stands for the driver's version where it cannot be read, or to ask `what if`."""
 
+OWN_LIBCUDA = "payload:query_libcuda-own"
+"""Asked in addition where a cuda-compat libcuda hides the driver's own."""
+
 NVML_LIBRARY_NOT_FOUND = 12
 
 _VERSION = re.compile(r"\b(\d{3,4}\.\d{1,3}(?:\.\d{1,3})?)\b")
@@ -91,11 +94,13 @@ def read_driver(
     kept = tuple(
         Reading(value=value, via=via) for value, via in readings if Release.maybe(value) and value
     )
-    own_cuda = _cuda((nvml or {}).get("cuda"))
+    hidden, _ = payload_answer(results.get(OWN_LIBCUDA))
+    nvml_cuda = _cuda((nvml or {}).get("cuda"))
     seen_cuda = _cuda((libcuda or {}).get("cuda"))
     cudas = [
         (None if files.compat_path else seen_cuda, "libcuda"),
-        (own_cuda, "NVML"),
+        (_cuda((hidden or {}).get("cuda")), str(files.libcuda_path)),
+        (nvml_cuda, "NVML"),
         (smi_cuda, "nvidia-smi"),
         (seen_cuda if files.compat_path else None, f"libcuda of {files.compat_path}"),
     ]
@@ -145,7 +150,7 @@ def _nvml_answer(
     data: dict[str, Any] | None, reason: str, result: Result | None, notes: Notes
 ) -> ProbeAnswer:
     if data is None:
-        return failed(result) if result is not None else ProbeAnswer(message=reason)
+        return _unasked(result, reason)
     path = data.get("path")
     if data.get("binding") == "ctypes":
         notes.missing(
@@ -161,11 +166,20 @@ def _nvml_answer(
     )
 
 
+def _unasked(result: Result | None, reason: str) -> ProbeAnswer:
+    """A payload without an answer; an interpreter that does not start says nothing of a library."""
+    if result is None or result.outcome == "missing":
+        return ProbeAnswer(message=reason)
+    return failed(result)
+
+
 def _libcuda_answer(data: dict[str, Any] | None, reason: str, result: Result | None) -> ProbeAnswer:
     if data is None:
-        return failed(result) if result is not None else ProbeAnswer(message=reason)
+        return _unasked(result, reason)
     if "load_error" in data:
-        return ProbeAnswer(outcome="missing", message=data["load_error"])
+        # A file that is there and cannot be loaded (truncated, of another machine) is no absence.
+        absent = data["load_error"].startswith("libcuda.so.1: cannot open shared object file")
+        return ProbeAnswer(outcome="missing" if absent else "error", message=data["load_error"])
     code = data.get("init")
     return ProbeAnswer(
         outcome="ok" if code == 0 and "message" not in data else "error",

@@ -92,18 +92,40 @@ def package_commands(source: Quiet) -> tuple[Command, ...]:
     return (RPM,) if any(source.stat(path) for path in _RPM_DATABASES) else ()
 
 
+@model
+class LibcudaFiles:
+    """The libcuda of the driver, and a cuda-compat one in front of it: path and release of each."""
+
+    own: tuple[str, str | None] | None = None
+    compat: tuple[str, str | None] | None = None
+
+
+def find_libcuda(source: Quiet, results: Mapping[str, Result]) -> LibcudaFiles:
+    """Look where the loader looks: LD_LIBRARY_PATH, its cache, then the usual folders.
+
+    Args:
+        source: the machine.
+        results: of `LDCONFIG`.
+    """
+    cached = cached_libraries(results.get(LDCONFIG.name)).get("libcuda.so.1", ())
+    own = _first_library(source, "libcuda.so", (*_searched_folders(source), *cached))
+    compat = own if own and _is_compat(source, own[0]) else None
+    if compat:
+        rest = [path for path in cached if not _is_compat(source, path)]
+        own = _first_library(source, "libcuda.so", (*rest, *_LIBRARY_FOLDERS))
+    return LibcudaFiles(
+        own=own or _first_library(source, "libcuda.so", _LIBRARY_FOLDERS), compat=compat
+    )
+
+
 def read_driver_files(
     source: Quiet, kernel_release: str | None, results: Mapping[str, Result]
 ) -> DriverFiles:
     """Look for libraries, packages, DKMS state and a module file for the running kernel."""
     cache = cached_libraries(results.get(LDCONFIG.name))
     searched = _searched_folders(source)
-    cuda = _first_library(source, "libcuda.so", (*searched, *cache.get("libcuda.so.1", ())))
-    compat = cuda if cuda and _is_compat(source, cuda[0]) else None
-    if compat:
-        rest = [path for path in cache.get("libcuda.so.1", ()) if not _is_compat(source, path)]
-        cuda = _first_library(source, "libcuda.so", (*rest, *_LIBRARY_FOLDERS))
-    cuda = cuda or _first_library(source, "libcuda.so", _LIBRARY_FOLDERS)
+    libcuda = find_libcuda(source, results)
+    cuda, compat = libcuda.own, libcuda.compat
     nvml = _first_library(
         source,
         "libnvidia-ml.so",

@@ -76,6 +76,7 @@ def _quiet(source: Source) -> Quiet:
 def _outer_folders(source: Source, cache: Result | None) -> tuple[str, ...]:
     """Folders of LD_LIBRARY_PATH, and those where the loader's cache has CUDA libraries."""
     folders = list(_library_path(source.variables))
+    folders += [path.rpartition("/")[0] for path in _preload(source.variables)]
     for soname, paths in cached_libraries(cache).items():
         if _CUDA_SONAME.match(soname):
             folders += [path.rpartition("/")[0] for path in paths]
@@ -85,6 +86,12 @@ def _outer_folders(source: Source, cache: Result | None) -> tuple[str, ...]:
 def _library_path(variables: Mapping[str, str]) -> tuple[str, ...]:
     text = variables.get("LD_LIBRARY_PATH", "").replace(";", ":")
     return tuple(each.rstrip("/") for each in text.split(":") if each.startswith("/"))
+
+
+def _preload(variables: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(
+        each for each in re.split(r"[:\s]+", variables.get("LD_PRELOAD", "")) if each[:1] == "/"
+    )
 
 
 def read_environment(
@@ -124,6 +131,8 @@ def read_environment(
     search = libraries.Search(
         library_path=_library_path(source.variables),
         cache=tuple(cached_libraries(results.get(LDCONFIG.name)).items()),
+        preload=_preload(source.variables),
+        executable=_executable(data),
     )
     return Environment(
         python=python,
@@ -138,6 +147,11 @@ def read_environment(
         compilers=compilers,
         variables=variables,
     )
+
+
+def _executable(data: dict[str, Any]) -> libraries.File | None:
+    facts = (data.get("python") or {}).get("elf")
+    return libraries.file_of(facts) if facts else None
 
 
 def _python(target: Target, data: dict[str, Any]) -> Python:
@@ -210,7 +224,7 @@ def _packages(data: dict[str, Any]) -> tuple[Package, ...]:
             installer=each.get("installer"),
             location=each.get("location"),
             requires=tuple(each.get("requires") or ()),
-            build=each.get("build"),
+            build=each.get("wheel") or each.get("build"),
         )
         for each in data["packages"]
     ]
@@ -259,7 +273,11 @@ def _libraries(
     folders = tuple(
         dict.fromkeys(
             each
-            for each in (python.prefix, *(p.get("location") for p in data["packages"]))
+            # Any other prefix is shared with what is no environment: /usr/local holds toolkits too.
+            for each in (
+                python.prefix if python.kind in {"venv", "conda"} else None,
+                *(p.get("location") for p in data["packages"]),
+            )
             if each and each not in {"/usr", "/"}
         )
     )

@@ -9,6 +9,7 @@ from envcheck.model.environment import Framework, LoadedLibrary, Origin
 from envcheck.paths import payload
 from envcheck.probe.answers import payload_answer
 from envcheck.probe.source import Command
+from envcheck.versions import cudnn_from_int, nccl_from_int
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,7 +29,7 @@ _EXTENSIONS = (
     "onnxruntime-gpu",
     "transformer-engine",
 )
-_LOCAL_CUDA = re.compile(r"cu(\d{2,3})(?!\d)")
+_LOCAL_CUDA = re.compile(r"cu(?:da)?(\d{2,3})(?!\d)")
 
 
 def cuda_of_tag(tag: str) -> str | None:
@@ -95,9 +96,15 @@ def _torch(
         hip=(facts or {}).get("hip") or (facts or {}).get("rocm"),
         xpu=(facts or {}).get("xpu"),
         git_version=(facts or {}).get("git_version"),
-        cudnn=_pin(package, "nvidia-cudnn-", python),
-        nccl=_pin(package, "nvidia-nccl-", python),
-        origin=_torch_origin(version, package, conda, facts),
+        cudnn=_pin(package, "nvidia-cudnn", python),
+        nccl=_pin(package, "nvidia-nccl", python),
+        origin=_torch_origin(
+            version,
+            package,
+            conda,
+            facts,
+            tegra=bool((data.get("python") or {}).get("tegra")),
+        ),
         location=(facts or package or {}).get("location"),
         platform=python.platform,
     )
@@ -108,6 +115,8 @@ def _torch_origin(
     package: dict[str, Any] | None,
     conda: Mapping[str, dict[str, Any]],
     facts: dict[str, Any] | None,
+    *,
+    tegra: bool,
 ) -> Origin:
     """Whose build it is; table rows are about wheels of the index and of torch's own site."""
     local = version.partition("+")[2]
@@ -115,21 +124,28 @@ def _torch_origin(
     location = str((facts or package or {}).get("location") or "")
     if "/dist-packages" in location and location.startswith("/usr/lib/python3"):
         return "distribution"
-    if re.search(r"(?:^|\.)nv\d", local) or re.search(r"a0\+", version):
-        return (
-            "jetson" if "tegra" in local or "jp" in local else "ngc" if "nv" in local else "source"
-        )
+    if re.search(r"(?:^|\.)nv\d", local):
+        # Both are versioned alike; NVIDIA's wheels for Jetson are for its own kernel.
+        return "jetson" if tegra else "ngc"
+    if re.search(r"a0\+", version):
+        return "source"
     installer = (package or {}).get("installer")
     if record is not None and installer not in {"pip", "uv", "poetry", "pdm"}:
         return "conda-forge" if record.get("channel") == "conda-forge" else "conda"
-    if package is None or package.get("direct_url") or re.search(r"\.dev|git", version):
-        return "source" if re.search(r"git", version) or package is None else "unknown"
+    if package is None or "git" in version:
+        return "source"
+    direct = package.get("direct_url")
+    build = str(package.get("build") or "")
+    if ".dev" in version or (direct and not (direct == "archive" and "manylinux" in build)):
+        return "unknown"
     if re.fullmatch(r"cu\d{2,3}|cpu|rocm[\d.]+|xpu", local) or not local:
-        build = str(package.get("build") or "")
         # A wheel built at home carries a plain linux tag; the published ones are manylinux or,
         # once, linux_x86_64 of the framework's own site.
         named = "manylinux" in build or "linux_x86_64" in build or "win_amd64" in build or not build
-        return "index" if named or "macosx" in build else "source"
+        if not named and "macosx" not in build:
+            return "source"
+        # The index takes no local versions: a wheel that carries one is of torch's own site.
+        return "framework-index" if "+" in str(package["version"]) else "index"
     return "unknown"
 
 
@@ -138,7 +154,7 @@ def _pin(package: dict[str, Any] | None, prefix: str, python: Python) -> str | N
     for line in (package or {}).get("requires") or ():
         if not line.startswith(prefix):
             continue
-        match = re.match(r"[\w.-]+\s*(?:\[[^\]]*\])?\s*\(?==\s*([\w.]+)\)?\s*(?:;(.*))?$", line)
+        match = re.match(r"-cu\d+\s*\(?==\s*([\w.]+)\)?\s*(?:;(.*))?$", line[len(prefix) :])
         if match and _holds(match.group(2), python):
             return match.group(1)
     return None
@@ -148,7 +164,12 @@ def _holds(marker: str | None, python: Python) -> bool:
     """Whether an environment marker holds for the target."""
     if not marker or not marker.strip():
         return True
-    from packaging.markers import InvalidMarker, Marker, UndefinedComparison
+    from packaging.markers import (
+        InvalidMarker,
+        Marker,
+        UndefinedComparison,
+        UndefinedEnvironmentName,
+    )
 
     version = python.version or "3"
     platform = python.platform or "linux_x86_64"
@@ -167,7 +188,7 @@ def _holds(marker: str | None, python: Python) -> bool:
     }
     try:
         return Marker(marker).evaluate(environment)
-    except (InvalidMarker, UndefinedComparison):
+    except (InvalidMarker, UndefinedComparison, UndefinedEnvironmentName):
         return False
 
 
@@ -184,9 +205,11 @@ def _jax(packages: Mapping[str, dict[str, Any]], python: Python) -> Framework | 
         version=package["version"],
         cuda=match.group(1) if match else cuda_of_tag(_local(packages.get("jaxlib"))),
         # Without a plugin jax runs on the CPU (or on a TPU, whose package has another name).
-        cpu_only=plugin is None and "cuda" not in _local(packages.get("jaxlib")),
-        cudnn=_pin(plugin, "nvidia-cudnn-", python),
-        nccl=_pin(plugin, "nvidia-nccl-", python),
+        cpu_only=plugin is None
+        and "cuda" not in _local(packages.get("jaxlib"))
+        and not any(re.fullmatch(r"jax-\w+-(?:plugin|pjrt)|libtpu", name) for name in packages),
+        cudnn=_pin(plugin, "nvidia-cudnn", python),
+        nccl=_pin(plugin, "nvidia-nccl", python),
         origin="index" if plugin is not None else "unknown",
         location=package.get("location"),
         platform=python.platform,
@@ -221,7 +244,11 @@ def _tensorflow(packages: Mapping[str, dict[str, Any]], python: Python) -> Frame
 def _extension(package: dict[str, Any], python: Python) -> Framework:
     version = package["version"]
     suffix = re.search(r"cuda(\d+)", package["name"])
-    local = version.partition("+")[2]
+    # Some wheels tell it in their file's name only, which is known when they were named by it.
+    local = (
+        version.partition("+")[2]
+        or str(package.get("wheel") or "").partition("+")[2].partition("-")[0]
+    )
     return Framework(
         name=package["name"],
         version=version,
@@ -244,17 +271,32 @@ def _deep(framework: Framework, results: Mapping[str, Result], notes: Notes) -> 
     if data is None:
         notes.missing(f"env.frameworks.{framework.name}", f"importing it: {reason}")
         return dataclasses.replace(framework, error=reason)
+    versions = _said_versions(data.get("versions") or {})
     return dataclasses.replace(
         framework,
         gpu_available=data.get("gpu_available"),
         error=data.get("error"),
         arches=tuple(data["arches"]) if data.get("arches") is not None else framework.arches,
-        loaded=tuple(_loaded(data.get("loaded") or ())),
+        loaded=tuple(_loaded(data.get("loaded") or (), versions)),
     )
 
 
-def _loaded(items: Iterable[Mapping[str, Any]]) -> Iterable[LoadedLibrary]:
+def _said_versions(said: Mapping[str, Any]) -> dict[str, str]:
+    """Versions of libraries as a framework prints them: packed integers, or lists of parts."""
+    found = {}
+    for name, decode in (("cudnn", cudnn_from_int), ("nccl", nccl_from_int)):
+        value = said.get(name)
+        if isinstance(value, int):
+            found[name] = decode(value)
+        elif isinstance(value, list):
+            found[name] = ".".join(str(part) for part in value if isinstance(part, int))
+    return found
+
+
+def _loaded(
+    items: Iterable[Mapping[str, Any]], versions: Mapping[str, str]
+) -> Iterable[LoadedLibrary]:
     return (
-        LoadedLibrary(name=each["name"], version=each.get("version"), path=each.get("path"))
+        LoadedLibrary(name=each["name"], version=versions.get(each["name"]), path=each.get("path"))
         for each in items
     )

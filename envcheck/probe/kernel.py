@@ -9,17 +9,23 @@ from envcheck.model.base import model
 from envcheck.probe.source import Command
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from envcheck.model.host import PciDevice
     from envcheck.probe.notes import Notes
     from envcheck.probe.quiet import Quiet
     from envcheck.probe.source import Result
 
-DMESG = Command(
-    name="dmesg",
-    argv=("dmesg",),
-    timeout=5.0,
-    keep=r"NVRM|nvidia|nouveau|\bXid\b|Key was rejected|unavailable key|module verification failed"
-    r"|Lockdown:.*module",
+_KEEP = (
+    r"NVRM|nvidia|nouveau|\bXid\b|Key was rejected|unavailable key|module verification failed"
+    r"|Lockdown:.*module"
 )
+_BUS_TROUBLE = r"AER:|Bus Error|BAR \d|link|power state|reset|not accessible"
+"""What lines about a GPU's address must speak of: those of its enumeration say nothing."""
+
+DMESG = "dmesg"
+JOURNAL = "journalctl"
+_JOURNALS = ("/var/log/journal", "/run/log/journal")
 
 _LINES = 400
 """Newest lines that are kept."""
@@ -60,6 +66,32 @@ def read_kernel(source: Quiet) -> Kernel:
     )
 
 
+def log_command(pci: tuple[PciDevice, ...] | None) -> Command:
+    """How the kernel's ring buffer is read, down to the lines that may concern NVIDIA's devices."""
+    addresses = "|".join(re.escape(each.address) for each in pci or ())
+    trouble = rf"|(?=.*\b(?:{addresses})\b)(?=.*(?:{_BUS_TROUBLE}))" if addresses else ""
+    return Command(name=DMESG, argv=("dmesg",), timeout=5.0, keep=_KEEP + trouble)
+
+
+def journal_command(
+    source: Quiet, results: Mapping[str, Result], log: Command
+) -> tuple[Command, ...]:
+    """The journal, where the ring buffer may not be read: members of some groups may read it."""
+    result = results.get(DMESG)
+    if result is None or (result.outcome == "ok" and result.code == 0):
+        return ()
+    if not any(source.list(folder) for folder in _JOURNALS):
+        return ()
+    return (
+        Command(
+            name=JOURNAL,
+            argv=("journalctl", "-k", "-b", "-q", "-n", "20000", "-o", "cat", "--no-pager"),
+            timeout=3.0,
+            keep=log.keep,
+        ),
+    )
+
+
 def _secure_boot(source: Quiet) -> bool | None:
     """The firmware variable: four bytes of attributes, then 1 for on. No EFI at all: off."""
     if source.stat("/sys/firmware/efi") is None:
@@ -73,12 +105,22 @@ def _lockdown(source: Quiet) -> str | None:
     return match.group(1) if match else None
 
 
-def kernel_log(result: Result | None, notes: Notes) -> tuple[str, ...] | None:
-    """Lines of the kernel log that speak of NVIDIA, oldest first; None when it may not be read."""
+def kernel_log(
+    result: Result | None, notes: Notes, journal: Result | None = None
+) -> tuple[str, ...] | None:
+    """Lines of the kernel log that speak of NVIDIA, oldest first; None when it may not be read.
+
+    Args:
+        result: of `log_command`.
+        notes: where the gap goes.
+        journal: of `journal_command`, where it was asked.
+    """
     if result is None or result.outcome != "ok" or result.code != 0:
+        # A user who may not read it gets an empty journal and no error: that is no answer.
+        if journal is not None and journal.code == 0 and journal.stdout:
+            return tuple(journal.stdout.splitlines()[-_LINES:])
         words = result.stderr.strip().splitlines() if result is not None else []
-        notes.missing(
-            "host.driver.kernel_log", words[-1] if words else "the kernel log could not be read"
-        )
+        reason = words[-1] if words else result.error if result is not None else None
+        notes.missing("host.driver.kernel_log", reason or "the kernel log could not be read")
         return None
     return tuple(result.stdout.splitlines()[-_LINES:])

@@ -289,9 +289,14 @@ def rows(
 
 
 def _version(file: File, versions: Mapping[str, str]) -> str | None:
-    for owner in file.owners:
-        if owner.startswith("nvidia-") and owner in versions:
-            return versions[owner]
+    owned = {
+        versions[owner]
+        for owner in file.owners
+        if owner.startswith("nvidia-") and owner in versions
+    }
+    # Of several distributions that claim one file, the last one installed won: nobody knows which.
+    if len(owned) == 1:
+        return owned.pop()
     for path in (file.real, file.path):
         match = re.search(r"\.so\.(\d+\.\d+(?:\.\d+)*)$", path)
         # Some releases of cuRAND are named .so.0.0.0.0.
@@ -303,7 +308,10 @@ def _version(file: File, versions: Mapping[str, str]) -> str | None:
         for part in ("_MAJOR", "_MINOR", "_PATCHLEVEL")
     ]
     numbers[2] = numbers[2] or next((v for m, v in parts.items() if m.endswith("_PATCH")), None)
-    return ".".join(each for each in numbers if each is not None) if all(numbers[:2]) else None
+    if not all(numbers[:2]) or not file.soname.endswith(f".so.{numbers[0]}"):
+        # No header, or the header of another copy's major.
+        return None
+    return ".".join(each for each in numbers if each is not None)
 
 
 _BOUND_TO_CUDA = frozenset({"cudart", "cublas", "cublasLt", "nvrtc", "nvjitlink"})
@@ -314,19 +322,23 @@ def _cuda_major(name: str, file: File) -> int | None:
     if name in _BOUND_TO_CUDA:
         match = re.search(r"\.so\.(\d+)", file.soname)
         return int(match.group(1)) if match and int(match.group(1)) >= 10 else None
-    for text in (*file.owners, file.real):
-        match = re.search(r"-cu(\d\d)$|/cu(\d\d)/|/cuda-(\d\d)(?:\.\d+)?/", text)
-        if match:
-            return int(next(each for each in match.groups() if each))
+    for texts in (file.owners, (file.real,)):
+        matches = [
+            re.search(r"-cu(\d\d)$|/cu(\d\d)/|/cuda-(\d\d)(?:\.\d+)?/", text) for text in texts
+        ]
+        majors = {next(each for each in match.groups() if each) for match in matches if match}
+        if majors:
+            return int(majors.pop()) if len(majors) == 1 else None
     return None
 
 
 def _origin(file: File, environment_folders: tuple[str, ...], search: Search) -> Any:
     folder = file.path.rpartition("/")[0]
     if file.path.startswith(tuple(f"{each}/" for each in environment_folders)):
-        if "/nvidia/" in file.path:
+        if re.search(r"/(?:site|dist)-packages/nvidia/", file.path):
             return "wheel"
-        return "bundled" if "/torch/lib" in file.path or "/site-packages/" in file.path else "conda"
+        inside = re.search(r"/(?:site|dist)-packages/|/torch/lib/", file.path)
+        return "bundled" if inside else "conda"
     if re.search(r"/cuda(?:-[\d.]+)?/", file.path):
         return "toolkit"
     if folder in search.library_path:

@@ -38,7 +38,25 @@ _TOOL_FOLDERS = (
 """Where tools are looked for after the user's own PATH, which may lack the sbin folders."""
 
 _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "SYSTEMROOT")
-_KEPT_PREFIXES = ("LD_", "CUDA_", "NVIDIA_", "NCCL_", "PYTHON", "CONDA_", "VIRTUAL_ENV", "XDG_")
+_KEPT_PREFIXES = (
+    "LD_",
+    "CUDA_",
+    "NVIDIA_",
+    "NCCL_",
+    "PYTHON",
+    "CONDA_",
+    "VIRTUAL_ENV",
+    "XDG_",
+    "TORCH_",
+    "PYTORCH_",
+    "TF_",
+    "XLA_",
+    "JAX_",
+)
+
+
+_ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError)
+"""No such file. A path read out of somebody's file may also be one that no file can have."""
 
 
 class Live:
@@ -59,23 +77,28 @@ class Live:
     def read(self, path: str) -> str | None:
         """Text of a file; see `Source.read`."""
         try:
-            with Path(path).open("rb") as stream:
-                return stream.read(READ_LIMIT).decode("utf-8", "replace")
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            # Not blocking: a pipe that nobody writes to would be waited on for ever.
+            number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except _ABSENT:
             return None
+        if _kind(os.fstat(number).st_mode) != "file":
+            os.close(number)
+            return None
+        with os.fdopen(number, "rb") as stream:
+            return stream.read(READ_LIMIT).decode("utf-8", "replace")
 
     def list(self, path: str) -> tuple[str, ...] | None:
         """Names in a folder; see `Source.list`."""
         try:
             return tuple(sorted(os.listdir(path)))  # noqa: PTH208 - names, not paths
-        except (FileNotFoundError, NotADirectoryError):
+        except _ABSENT:
             return None
 
     def stat(self, path: str) -> Stat | None:
         """What a path is; see `Source.stat`."""
         try:
             facts = os.lstat(path)
-        except (FileNotFoundError, NotADirectoryError):
+        except _ABSENT:
             return None
         kind = _kind(facts.st_mode)
         device = kind in {"char", "block"}
@@ -116,13 +139,15 @@ class Live:
 
     def run_all(self, commands: tuple[Command, ...]) -> tuple[Result, ...]:
         """Run programs side by side; see `Source.run_all`."""
+        import atexit
         import threading
 
         results: list[Result | None] = [None] * len(commands)
+        children: list[Popen[bytes]] = []
 
         def work(at: int) -> None:
             try:
-                results[at] = self._run(commands[at])
+                results[at] = self._run(commands[at], children)
             except (ValueError, RuntimeError, MemoryError) as error:
                 results[at] = Result(outcome="missing", error=f"could not be started: {error}")
 
@@ -130,17 +155,32 @@ class Live:
         threads = [
             threading.Thread(target=work, args=(at,), daemon=True) for at in range(len(commands))
         ]
-        for thread in threads:
-            thread.start()
-        for thread, command in zip(threads, commands, strict=True):
-            thread.join(command.timeout + 3 * _GRACE)
+
+        def end_all() -> None:
+            for child in tuple(children):
+                if child.returncode is None:
+                    _end_group(child, patience=0.0)
+
+        # Ctrl-C does not reach the children, since each leads a group of its own; and it may be
+        # another thread than this one that it ends.
+        atexit.register(end_all)
+        try:
+            for thread in threads:
+                thread.start()
+            for thread, command in zip(threads, commands, strict=True):
+                thread.join(command.timeout + 3 * _GRACE)
+        except BaseException:
+            end_all()
+            raise
+        finally:
+            atexit.unregister(end_all)
         return tuple(
             result
             or Result(outcome="timeout", seconds=command.timeout, error="the child did not end")
             for result, command in zip(results, commands, strict=True)
         )
 
-    def _run(self, command: Command) -> Result:
+    def _run(self, command: Command, children: list[Popen[bytes]]) -> Result:
         import subprocess
         import time
 
@@ -160,6 +200,7 @@ class Live:
             )
         except OSError as error:
             return Result(outcome="missing", error=f"{program}: {error.strerror or error}")
+        children.append(child)
         result = _collect(child, command, started)
         return result if command.keep is None else _keep_lines(result, command.keep)
 
@@ -272,7 +313,7 @@ def _keep_lines(result: Result, pattern: str) -> Result:
     return dataclasses.replace(result, stdout="".join(f"{line}\n" for line in lines))
 
 
-def _end_group(child: Popen[bytes]) -> None:
+def _end_group(child: Popen[bytes], patience: float = _GRACE) -> None:
     """Kill what is left of a child's process group; give up on one that cannot be killed."""
     import contextlib
     import signal
@@ -281,4 +322,4 @@ def _end_group(child: Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
-        child.wait(_GRACE)
+        child.wait(patience)

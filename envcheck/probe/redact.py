@@ -123,14 +123,11 @@ class Redactor:
             names |= {name, name.partition(".")[0]}
         # Words that are part of paths and packages everywhere name nobody.
         words = sorted(
-            (each for each in names if len(each) > 2 and each.lower() not in _COMMON), key=len,
-            reverse=True
+            (each for each in names if len(each) > 2 and each.lower() not in _COMMON),
+            key=len,
+            reverse=True,
         )
-        self._names = (
-            re.compile("|".join(map(_standing_alone, words)))
-            if words
-            else None
-        )
+        self._names = re.compile("|".join(map(_standing_alone, words))) if words else None
 
     def __call__(self, text: str) -> str:
         """The text without identifiers."""
@@ -156,19 +153,20 @@ class Redactor:
 _OTHER_HOMES = re.compile(r"/(?:home|Users)/(?!user(?![\w.-]))[^/\s\"':,;]+")
 
 _COMMON = frozenset(
-    # Accounts and machines that tell nothing.
-    "root user host localhost admin ubuntu debian fedora centos rocky alma linux vm server desktop "
-    "laptop workstation docker container worker node master builder default guest nobody "
-    # Folders that paths are made of.
-    "bin boot cache cdi config containers data dev devices dist-packages driver drivers envs etc home "
-    "hostname include kernel lib lib32 lib64 local media mnt modules module opt packages pci proc "
-    "python python3 run sbin share shm site-packages snap src srv sys targets tmp updates usr var venv "
-    "version versions work workspace "
-    # Words of NVIDIA's software and of the answers that programs give.
-    "nvidia cuda cudnn nccl gpu gpus nvml nvcc dkms compat runtime tesla geforce quadro hopper torch "
-    "pytorch jax tensorflow triton numpy conda pip test name path index arch count errors error code "
-    "message mode memory power total used list stat read file files kind size none true false null "
-    "timeout crash missing".split()
+    # Accounts and machines that tell nothing, folders that paths are made of, words of NVIDIA's
+    # software and of the answers that programs give: taken out, a recording could not be replayed.
+    """
+    root user host localhost admin ubuntu debian fedora centos rocky alma linux vm server
+    desktop laptop workstation docker container worker node master builder default guest
+    nobody bin boot cache cdi config containers data dev devices dist-packages driver drivers
+    envs etc home hostname include kernel lib lib32 lib64 local media mnt modules module opt
+    packages pci proc python python3 run sbin share shm site-packages snap src srv sys targets
+    tmp updates usr var venv version versions work workspace nvidia cuda cudnn nccl gpu gpus
+    nvml nvcc dkms compat runtime tesla geforce quadro hopper torch pytorch jax tensorflow
+    triton numpy conda pip test name path index arch count errors error code message mode
+    memory power total used list stat read file files kind size none true false null timeout
+    crash missing
+    """.split()  # noqa: SIM905 - one word a line helps nobody
 )
 
 
@@ -179,9 +177,7 @@ def _standing_alone(word: str) -> str:
 
 
 # A variable's value has no library version of four parts but in paths.
-_VARIABLE_ADDRESS = re.compile(
-    r"(?:(?<=//)|(?<![\w./+-]))(?:\d{1,3}\.){3}\d{1,3}(?![\w-]|\.\d)"
-)
+_VARIABLE_ADDRESS = re.compile(r"(?:(?<=//)|(?<![\w./+-]))(?:\d{1,3}\.){3}\d{1,3}(?![\w-]|\.\d)")
 
 # Four numbers below 256 that are not part of a longer version number. Versions of four parts are as
 # common in what is recorded (cuRAND is 10.3.5.147), and below 100 their first number tells nothing:

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_SECOND_WAIT = 3.0
+"""Seconds for nvidia-smi after NVML gave no answer in its time."""
+
 
 def take_snapshot(
     source: Source,
@@ -65,19 +68,22 @@ def take_snapshot(
     modules = kernel.read_kernel(quiet)
     pci = devices.read_pci(quiet, notes)
     nodes = devices.read_nodes(quiet)
+    log = kernel.log_command(pci)
     target = choose_target(source, python, notes)
 
     # The loader's cache names the folders that the environment's payload looks into.
     results = _run(
         source, (operating_system.UNAME, operating_system.GETCONF, driver_files.LDCONFIG)
     )
+    libcuda = driver_files.find_libcuda(quiet, results)
     results |= _run(
         source,
         (
             *driver_files.package_commands(quiet),
-            kernel.DMESG,
+            log,
             _payload(source, "query_nvml", timeout),
             _payload(source, "query_libcuda", timeout),
+            *_own_libcuda(source, libcuda, timeout),
             *engines.version_commands(quiet, deep=deep),
             *environment.environment_commands(
                 source, target, deep, timeout, results[driver_files.LDCONFIG.name]
@@ -85,19 +91,23 @@ def take_snapshot(
         ),
         lambda: _wait(meanwhile),
     )
+    more = kernel.journal_command(quiet, results, log)
     if not driver.answered(results):
         # Only where NVML gave nothing: nvidia-smi asks the same library, and takes the driver's
-        # locks.
-        results |= _run(
-            source,
-            tuple(
-                dataclasses.replace(each, timeout=timeout)
-                for each in (gpu.SMI_QUERY, gpu.SMI_BANNER)
-            ),
+        # locks. Where NVML hangs it will hang too, and is not waited for as long once more.
+        hangs = results["payload:query_nvml"].outcome == "timeout"
+        wait = min(timeout, _SECOND_WAIT) if hangs else timeout
+        more += tuple(
+            dataclasses.replace(each, timeout=wait) for each in (gpu.SMI_QUERY, gpu.SMI_BANNER)
         )
+    if more:
+        results |= _run(source, more)
 
     system = operating_system.read_os(quiet, results)
-    modules = dataclasses.replace(modules, log=kernel.kernel_log(results.get("dmesg"), notes))
+    modules = dataclasses.replace(
+        modules,
+        log=kernel.kernel_log(results.get(kernel.DMESG), notes, results.get(kernel.JOURNAL)),
+    )
     files = driver_files.read_driver_files(quiet, system.kernel, results)
     facts = driver.read_driver(quiet, modules, files, results, notes)
     container = operating_system.read_container(quiet)
@@ -176,6 +186,18 @@ def _gpus(
     return gpu.read_gpus(quiet, results, notes)
 
 
+def _own_libcuda(
+    source: Source, files: driver_files.LibcudaFiles, timeout: float
+) -> tuple[Command, ...]:
+    """The driver's own libcuda, where cuda-compat stands in front: NVML answers through that too."""
+    if files.own is None or files.compat is None:
+        return ()
+    command = _payload(source, "query_libcuda", timeout)
+    return (
+        dataclasses.replace(command, name=driver.OWN_LIBCUDA, argv=(*command.argv, files.own[0])),
+    )
+
+
 def _payload(source: Source, name: str, timeout: float) -> Command:
     """A payload in envcheck's own interpreter."""
     return Command(
@@ -195,10 +217,23 @@ def _run(
     if meanwhile is None:
         results = source.run_all(commands)
     else:
-        from concurrent.futures import ThreadPoolExecutor
+        import threading
 
-        with ThreadPoolExecutor(1) as pool:
-            pending = pool.submit(source.run_all, commands)
-            meanwhile()
-            results = pending.result()
+        answers: list[tuple[Result, ...]] = []
+        failures: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                answers.append(source.run_all(commands))
+            except BaseException as error:  # raised again by the thread that waits
+                failures.append(error)
+
+        # A daemon: whoever presses Ctrl-C, or has a damaged table, need not wait for the children.
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        meanwhile()
+        thread.join()
+        if failures:
+            raise failures[0]
+        (results,) = answers
     return {command.name: result for command, result in zip(commands, results, strict=True)}

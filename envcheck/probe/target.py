@@ -92,12 +92,13 @@ def _absolute(path: str) -> str:
 
 def _in_prefix(source: Source, prefix: str, because: str) -> Target | None:
     prefix = _absolute(prefix)
-    for name in ("python", "python3"):
-        path = f"{prefix}/bin/{name}"
-        if _stat(source, path) is None:
-            continue
+    paths = [f"{prefix}/bin/{name}" for name in ("python", "python3")]
+    for path in paths:
         if _executable(source, path):
             return Target(interpreter=path, prefix=prefix, because=because)
+    for path in paths:
+        if _stat(source, path) is None:
+            continue
         return Target(
             interpreter=None,
             prefix=prefix,
@@ -143,9 +144,12 @@ def _same(source: Source, one: str, other: str) -> bool:
 def _holds_framework(source: Source, interpreter: str) -> bool:
     """Whether a framework lies where an interpreter of this prefix would import it from."""
     prefix = interpreter.rpartition("/bin/")[0]
+    # Distributions put what pip installs elsewhere than what they package.
+    prefixes = ("/usr", "/usr/local") if prefix in {"", "/usr"} else (prefix,)
     return any(
-        _stat(source, f"{prefix}/lib/{name}/{site}/{framework}") is not None
-        for name in _names(source, f"{prefix}/lib")
+        _stat(source, f"{folder}/lib/{name}/{site}/{framework}") is not None
+        for folder in prefixes
+        for name in _names(source, f"{folder}/lib")
         if name.startswith("python3")
         for site in ("site-packages", "dist-packages")
         for framework in _FRAMEWORK_FOLDERS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from typing import TYPE_CHECKING
 
@@ -61,10 +62,15 @@ def read_toolkits(source: Quiet, prefix: str | None) -> tuple[Toolkit, ...]:
         "/opt/cuda",
     ]
     active = {_real(source, each) for each in named if each}
-    if nvcc is not None:
+    # Only what the user's own PATH finds is active; the usual folders are merely looked into.
+    own_path = source.variables.get("PATH", "").split(":")
+    if nvcc is not None and nvcc.rpartition("/")[0] in {each.rstrip("/") for each in own_path}:
         active.add(_root_of_nvcc(source, nvcc))
     found: dict[str, Toolkit] = {}
     for root in dict.fromkeys(_real(source, each) for each in roots if each.startswith("/")):
+        if source.stat(root) is None:
+            # A variable may name what was removed.
+            continue
         version, via = _version(source, root)
         has_nvcc = source.stat(f"{root}/bin/nvcc") is not None
         if version is None and not has_nvcc:
@@ -85,7 +91,7 @@ def _real(source: Quiet, path: str) -> str:
         if facts is None or facts.kind != "link" or not facts.target:
             return path
         target = facts.target.rstrip("/")
-        path = target if target.startswith("/") else f"{path.rpartition('/')[0]}/{target}"
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
     return path
 
 

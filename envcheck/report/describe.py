@@ -74,7 +74,7 @@ def blocks(report: Report, view: View) -> Iterator[Block]:
         yield Blank()
         yield Heading(word="to find out")
         for fix in report.ask:
-            yield from _fix("", fix)
+            yield from _fix("", fix, one_line(fix.title))
     if view.verbose:
         yield from _details(report)
     yield Blank()
@@ -100,13 +100,20 @@ def _finding(finding: Finding) -> Iterator[Block]:
         for at, line in enumerate(lines):
             yield Entry(label=label if at == 0 else " ", text=line)
     for at, fix in enumerate(finding.fix):
-        yield from _fix("fix" if at == 0 else "or", fix)
+        yield from _fix("fix" if at == 0 else "or", fix, titled(fix, at))
     if finding.consequences:
         yield Entry(label="leads to", text=", ".join(finding.consequences))
 
 
-def _fix(label: str, fix: Fix) -> Iterator[Block]:
-    yield Entry(label=label, text=one_line(fix.title))
+def titled(fix: Fix, at: int) -> str:
+    """Title of the nth way out, without the `Or` that the layout says already."""
+    title = one_line(fix.title)
+    bare = title.removeprefix("Or ") if at > 0 else title
+    return bare[:1].upper() + bare[1:]
+
+
+def _fix(label: str, fix: Fix, title: str) -> Iterator[Block]:
+    yield Entry(label=label, text=title)
     for command in fix.commands:
         yield Command(text=clean(command))
 

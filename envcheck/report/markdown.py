@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from envcheck.report.components import components
-from envcheck.report.describe import status, unknown_line
+from envcheck.report.describe import status, titled, unknown_line
 from envcheck.report.foreign import clean, one_line
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def render(report: Report, view: View) -> str:
     if report.ask:
         lines += ["", "### To find out"]
         for fix in report.ask:
-            lines += ["", *_fix(fix)]
+            lines += ["", *_fix(fix, fix.title)]
     lines += ["", f"envcheck {prose(view.version)}, exit status {view.exit_code}"]
     return "\n".join(lines) + "\n"
 
@@ -64,12 +64,12 @@ def _finding(finding: Finding) -> list[str]:
     if finding.consequences:
         lines.append(f"- **Leads to**: {', '.join(prose(each) for each in finding.consequences)}")
     for at, fix in enumerate(finding.fix):
-        lines += ["", *_fix(fix, "Fix: " if at == 0 else "Or: ")]
+        lines += ["", *_fix(fix, titled(fix, at), "Fix: " if at == 0 else "Or: ")]
     return lines
 
 
-def _fix(fix: Fix, prefix: str = "") -> list[str]:
-    lines = [f"{prefix}{prose(fix.title)}"]
+def _fix(fix: Fix, title: str, prefix: str = "") -> list[str]:
+    lines = [f"{prefix}{prose(title)}"]
     if fix.commands:
         commands = [clean(each) for each in fix.commands]
         fence = "`" * max(3, 1 + max(_longest_run(each) for each in commands))

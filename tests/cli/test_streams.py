@@ -71,6 +71,14 @@ def test_a_full_disk_is_said(recording: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+def test_a_full_disk_is_no_success_for_the_help_either() -> None:
+    for args in (("--help",), ("--version",)):
+        with Path("/dev/full").open("w", encoding="utf-8") as full:
+            done = run_cli(*args, stdout=full)
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+
+
 def test_a_device_is_written_to_and_not_replaced(recording: Path, status: int) -> None:
     done = run_cli("doctor", "--machine", str(recording), "-o", os.devnull)
     assert done.returncode == status

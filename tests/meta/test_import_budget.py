@@ -62,6 +62,8 @@ def test_help_imports_nothing_heavy(args: tuple[str, ...]) -> None:
         "envcheck.commands.output",
         "envcheck.errors",
         "envcheck.helptext",
+        "envcheck.report",
+        "envcheck.report.foreign",
         "envcheck.spelling",
     }
 

@@ -70,7 +70,10 @@ class Fake:
         inside = {*self._files, *self._links, *self._stats, *self._folders}
         start = path.rstrip("/") + "/"
         return tuple(
-            sorted({each[len(start) :].split("/")[0] for each in inside if each.startswith(start)} - {""})
+            sorted(
+                {each[len(start) :].split("/")[0] for each in inside if each.startswith(start)}
+                - {""}
+            )
         )
 
     def stat(self, path: str) -> Stat | None:

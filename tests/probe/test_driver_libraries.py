@@ -1,4 +1,4 @@
-"""NVML and libcuda asked through the real payloads, answered by libraries compiled from tests/stubs."""
+"""NVML and libcuda asked by the real payloads, answered by libraries compiled from tests/stubs."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_lost_gpu_hides_no_other(machine: Machine) -> None:
     ("code", "outcome", "words"),
     [
         (9, "error", "Driver Not Loaded"),
-        (18, "error", "Driver/library version mismatch"),
+        (18, "error", "RM has detected an NVML/RM version mismatch."),
         (12, "missing", "NVML Shared Library Not Found"),
         (999, "error", "Unknown Error"),
     ],
@@ -203,6 +203,15 @@ def test_a_foreign_pynvml_is_passed_over(machine: Machine, impostor: Path) -> No
     ]
 
 
+def test_the_library_of_an_old_driver_answers_all_the_same(machine: Machine) -> None:
+    facts, gpus, notes = ask(machine("old", NVIDIA_STUB_DRIVER="390.157", NVIDIA_STUB_CUDA="9010"))
+    assert (facts.nvml.outcome, facts.version, facts.cuda) == ("ok", "390.157", "9.1")
+    assert gpus == (Gpu(index=0, name="NVIDIA L40S", arch="8.9"),)
+    assert [each.path for each in notes.gaps] == ["host.gpus.details"]
+    stale, _, _ = ask(machine("old", NVIDIA_STUB_INIT="18"))
+    assert (stale.nvml.outcome, stale.nvml.code) == ("error", 18)
+
+
 @pytest.mark.parametrize(("kind", "outcome", "code"), [("bare", "ok", 0), ("empty", "error", 13)])
 def test_the_bare_binding_knows_what_is_missing(
     machine: Machine, impostor: Path, kind: str, outcome: str, code: int
@@ -237,7 +246,8 @@ def test_a_working_directory_shadows_nothing(
 
 
 @pytest.mark.parametrize(
-    ("override", "version"), [("535.104.05", "535.104.05"), ("soon", "550.54.15"), ("", "550.54.15")]
+    ("override", "version"),
+    [("535.104.05", "535.104.05"), ("soon", "550.54.15"), ("", "550.54.15")],
 )
 def test_the_override_counts_when_it_is_a_version(
     machine: Machine, override: str, version: str

@@ -53,7 +53,7 @@ REPORT = Report(
                         " https://wheels.example/a-rather-long-folder-name/cu128",
                     ),
                 ),
-                Fix(title="Run it in an image that has such a build"),
+                Fix(title="Or run it in an image that has such a build"),
             ),
             evidence=(
                 Evidence(label="arch list", value="sm_50 sm_90", via="libtorch_cuda.so"),

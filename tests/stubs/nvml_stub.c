@@ -3,7 +3,8 @@
  * NVIDIA_STUB_INIT    what initialisation does: an NVML error number, hang, segv, abort, chatter
  * NVIDIA_STUB_DRIVER  driver release        NVIDIA_STUB_CUDA   CUDA interface, 12040
  * NVIDIA_STUB_COUNT   number of GPUs        NVIDIA_STUB_LOST   index of the GPU that fell off the bus
- * Compiled with -DBARE it lacks every function but initialisation, as a foreign library would.
+ * Compiled with -DBARE it has no function but initialisation, with -DEMPTY not even that; with
+ * -DOLD it is of a driver that has no nvmlInitWithFlags, which newer bindings call.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -12,11 +13,6 @@
 #include <unistd.h>
 
 enum { OK, NOT_INITIALISED = 1, INVALID = 2, TOO_SMALL = 7, LOST = 15 };
-
-static const char *setting(const char *name, const char *otherwise) {
-    const char *value = getenv(name);
-    return value && *value ? value : otherwise;
-}
 
 const char *nvmlErrorString(int code) {
     switch (code) {
@@ -30,6 +26,11 @@ const char *nvmlErrorString(int code) {
 }
 
 #ifndef EMPTY
+static const char *setting(const char *name, const char *otherwise) {
+    const char *value = getenv(name);
+    return value && *value ? value : otherwise;
+}
+
 int nvmlInit_v2(void) {
     const char *wish = setting("NVIDIA_STUB_INIT", "0");
     if (!strcmp(wish, "hang"))
@@ -42,6 +43,13 @@ int nvmlInit_v2(void) {
         return OK;
     }
     return atoi(wish);
+}
+#endif
+
+#if !defined(OLD) && !defined(EMPTY)
+int nvmlInitWithFlags(unsigned flags) {
+    (void)flags;
+    return nvmlInit_v2();
 }
 #endif
 

@@ -1,0 +1,1 @@
+"""The target environment: payload, target, frameworks, libraries, toolkits."""
