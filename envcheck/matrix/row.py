@@ -1,101 +1,17 @@
-"""The base of all table rows: where a fact comes from, and a cheap immutable record type.
-
-The generated methods of a frozen dataclass cost about a millisecond per class at import. There are
-some thirty row types, so they share one constructor, one comparison and one representation instead;
-they are still dataclasses, so that `dataclasses.fields` and `dataclasses.replace` work on them.
-"""
+"""The base of all table rows: where a fact comes from."""
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import ClassVar
 
-T = TypeVar("T")
-
-if TYPE_CHECKING:
-    from typing_extensions import dataclass_transform
-else:
-
-    def dataclass_transform(**_kwargs: object):  # noqa: ANN201
-        """Stand-in at run time, so that no package is imported for the type checker's sake."""
-        return lambda decorator: decorator
-
+from envcheck.model.base import model
 
 METHODS = ("published", "measured", "derived")
 CONFIDENCES = ("high", "medium", "low")
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True)
-def row(cls: type[T]) -> type[T]:
-    """Make a class an immutable, slotted record that is built by keyword only."""
-    made = dataclasses.dataclass(slots=True, init=False, repr=False, eq=False)(cls)
-    made._plan = tuple(  # type: ignore[attr-defined]
-        (field.name, field.default)
-        for field in dataclasses.fields(made)  # type: ignore[arg-type]
-    )
-    return made
-
-
-class Record:
-    """What every record shares: construction, comparison, immutability.
-
-    Attributes:
-        _plan: name and default of each field; `dataclasses.MISSING` marks a required one.
-    """
-
-    __slots__ = ()
-
-    _plan: ClassVar[tuple[tuple[str, Any], ...]] = ()
-
-    def __init__(self, **values: Any) -> None:
-        """Take one value per field; fields left out get their default.
-
-        Raises:
-            TypeError: a required field is absent, or a name is no field.
-        """
-        store = object.__setattr__
-        for name, default in self._plan:
-            if name in values:
-                store(self, name, values.pop(name))
-            elif default is not dataclasses.MISSING:
-                store(self, name, default)
-            else:
-                msg = f"{type(self).__name__} needs {name}"
-                raise TypeError(msg)
-        if values:
-            msg = f"{type(self).__name__} has no field {', '.join(values)}"
-            raise TypeError(msg)
-
-    def _values(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, name) for name, _ in self._plan)
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return self._values() == other._values()
-
-    def __hash__(self) -> int:
-        return hash((type(self), self._values()))
-
-    def __repr__(self) -> str:
-        shown = (
-            f"{name}={getattr(self, name)!r}"
-            for name, default in self._plan
-            if getattr(self, name) != default
-        )
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-    def __setattr__(self, name: str, value: object) -> None:
-        msg = f"{type(self).__name__} is immutable: cannot set {name}"
-        raise dataclasses.FrozenInstanceError(msg)
-
-    def __delattr__(self, name: str) -> None:
-        msg = f"{type(self).__name__} is immutable: cannot delete {name}"
-        raise dataclasses.FrozenInstanceError(msg)
-
-
-@row
-class TableSource(Record):
+@model
+class TableSource:
     """Where facts were read.
 
     Attributes:
@@ -111,8 +27,8 @@ class TableSource(Record):
     url: str | None = None
 
 
-@row
-class Row(Record):
+@model
+class Row:
     """A fact with its origin; every table row has these fields besides its own.
 
     Attributes:

@@ -5,7 +5,7 @@ Missing optional values are `None`; lists are tuples. A version is always text.
 
 from __future__ import annotations
 
-from envcheck.matrix.row import CONFIDENCES, METHODS, Row, TableSource, row
+from envcheck.matrix.row import CONFIDENCES, METHODS, Row, TableSource
 from envcheck.matrix.software import (
     Companion,
     CudnnRelease,
@@ -21,6 +21,7 @@ from envcheck.matrix.software import (
     TorchBuild,
 )
 from envcheck.matrix.systems import CudaImage, Distro, DistroPackage, ToolkitRelease
+from envcheck.model.base import model
 
 __all__ = [
     "CONFIDENCES",
@@ -62,7 +63,7 @@ __all__ = [
 ]
 
 
-@row
+@model
 class CudaToolkit(Row):
     """A CUDA toolkit release and the driver of that release.
 
@@ -89,7 +90,7 @@ class CudaToolkit(Row):
     bundled_linux: str | None = None
 
 
-@row
+@model
 class MinorFloor(Row):
     """The driver with which every minor release of a CUDA major runs, PTX and new features aside.
 
@@ -109,7 +110,7 @@ class MinorFloor(Row):
     driver_windows: str | None = None
 
 
-@row
+@model
 class ForwardCompat(Row):
     """Older driver branches on which the compat package of a CUDA release works.
 
@@ -127,7 +128,7 @@ class ForwardCompat(Row):
     branches: tuple[str, ...]
 
 
-@row
+@model
 class PtxasTargets(Row):
     """Machine-code targets of the assembler in a toolkit.
 
@@ -145,7 +146,7 @@ class PtxasTargets(Row):
     arches: tuple[str, ...]
 
 
-@row
+@model
 class HostCompiler(Row):
     """Host compilers that nvcc of a toolkit accepts, as major versions, bounds included.
 
@@ -169,7 +170,7 @@ class HostCompiler(Row):
     clang_min: str | None = None
 
 
-@row
+@model
 class DriverBranch(Row):
     """A driver branch.
 
@@ -195,7 +196,7 @@ class DriverBranch(Row):
     open_module: str | None = None
 
 
-@row
+@model
 class Capability(Row):
     """A compute capability.
 
@@ -231,7 +232,7 @@ class Capability(Row):
     module: str | None = None
 
 
-@row
+@model
 class GpuProduct(Row):
     """A GPU as it is sold.
 
@@ -254,7 +255,7 @@ class GpuProduct(Row):
     forward_compat: bool | None = None
 
 
-@row
+@model
 class PciGpu(Row):
     """A GPU by its PCI device id under NVIDIA's vendor id.
 
@@ -276,7 +277,7 @@ class PciGpu(Row):
     cc: str
 
 
-@row
+@model
 class NvSwitch(Row):
     """An NVSwitch by its PCI device id.
 
@@ -293,7 +294,7 @@ class NvSwitch(Row):
     name: str
 
 
-@row
+@model
 class KnownBad(Row):
     """A combination that is known to fail.
 
@@ -314,7 +315,7 @@ class KnownBad(Row):
     fix: str | None = None
 
 
-@row
+@model
 class CudnnKnownBad(KnownBad):
     """A combination with cuDNN that is known to fail."""
 
@@ -322,7 +323,7 @@ class CudnnKnownBad(KnownBad):
     section = "known_bad"
 
 
-@row
+@model
 class NcclKnownBad(KnownBad):
     """A combination with NCCL that is known to fail."""
 
@@ -330,7 +331,7 @@ class NcclKnownBad(KnownBad):
     section = "known_bad"
 
 
-@row
+@model
 class Xid(Row):
     """An error number that the NVIDIA kernel module logs.
 

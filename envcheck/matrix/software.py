@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from envcheck.matrix.row import Row, row
+from envcheck.matrix.row import Row
+from envcheck.model.base import model
 
 
-@row
+@model
 class CudnnSupport(Row):
     """One row of a cuDNN support matrix; it holds until a newer row of the same CUDA major.
 
@@ -38,7 +39,7 @@ class CudnnSupport(Row):
     capabilities: tuple[str, ...]
 
 
-@row
+@model
 class CudnnRelease(Row):
     """A cuDNN release as published in wheels.
 
@@ -60,7 +61,7 @@ class CudnnRelease(Row):
     yanked: bool = False
 
 
-@row
+@model
 class NcclRelease(Row):
     """An NCCL release.
 
@@ -80,7 +81,7 @@ class NcclRelease(Row):
     date: str | None = None
 
 
-@row
+@model
 class NcclTargets(Row):
     """What an NCCL build targets by default when built with a CUDA release or a newer one.
 
@@ -98,7 +99,7 @@ class NcclTargets(Row):
     arches: tuple[str, ...]
 
 
-@row
+@model
 class Framework(Row):
     """Head of a framework's table.
 
@@ -116,7 +117,7 @@ class Framework(Row):
     index_url: str | None = None
 
 
-@row
+@model
 class TorchBuild(Row):
     """One published build of torch.
 
@@ -154,7 +155,7 @@ class TorchBuild(Row):
     git_version: str | None = None
 
 
-@row
+@model
 class Companion(Row):
     """The packages that belong to a torch release.
 
@@ -174,7 +175,7 @@ class Companion(Row):
     torchaudio: str | None = None
 
 
-@row
+@model
 class TensorflowRelease(Row):
     """A tensorflow release and what its `and-cuda` extra asks for.
 
@@ -208,7 +209,7 @@ class TensorflowRelease(Row):
     numpy: str | None = None
 
 
-@row
+@model
 class TensorflowTested(Row):
     """A build configuration that TensorFlow's page calls tested.
 
@@ -230,7 +231,7 @@ class TensorflowTested(Row):
     cudnn: str
 
 
-@row
+@model
 class JaxRelease(Row):
     """A jax release.
 
@@ -252,7 +253,7 @@ class JaxRelease(Row):
     cuda_extra: str | None = None
 
 
-@row
+@model
 class JaxPlugin(Row):
     """The CUDA plugin of a jax release for one CUDA major.
 
@@ -285,7 +286,7 @@ class JaxPlugin(Row):
     min_capability: str | None = None
 
 
-@row
+@model
 class LibraryRequirement(Row):
     """What a library asks of a framework.
 

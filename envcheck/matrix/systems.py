@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from envcheck.matrix.row import Row, row
+from envcheck.matrix.row import Row
+from envcheck.model.base import model
 
 
-@row
+@model
 class Distro(Row):
     """A Linux distribution release.
 
@@ -37,7 +38,7 @@ class Distro(Row):
     gcc: str | None = None
 
 
-@row
+@model
 class DistroPackage(Row):
     """The package that serves a purpose.
 
@@ -61,7 +62,7 @@ class DistroPackage(Row):
     versions_only: tuple[str, ...] | None = None
 
 
-@row
+@model
 class CudaImage(Row):
     """The tags of one CUDA base image release on one distribution.
 
@@ -85,7 +86,7 @@ class CudaImage(Row):
     ended: bool | None = None
 
 
-@row
+@model
 class ToolkitRelease(Row):
     """A release of the container toolkit.
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from envcheck.matrix.row import Record
 
 SCHEMA = 1
 
@@ -158,7 +157,7 @@ def _section_problems(
         yield from _version_problems(kind, row, place)
 
 
-def _field_problems(kind: type[Record], row: dict[str, Any], place: str) -> Iterator[str]:
+def _field_problems(kind: type[Any], row: dict[str, Any], place: str) -> Iterator[str]:
     fields = _fields(kind)
     for field, value in row.items():
         if field not in fields:
@@ -195,7 +194,7 @@ def _fits(value: Any, expected: type) -> bool:
     return isinstance(value, expected) and (expected is bool or not isinstance(value, bool))
 
 
-def _fields(kind: type[Record]) -> dict[str, tuple[type, bool]]:
+def _fields(kind: type[Any]) -> dict[str, tuple[type, bool]]:
     """Type of each field, and whether a row must have it."""
     if kind.__name__ not in _FIELDS:
         hints = typing.get_type_hints(kind)

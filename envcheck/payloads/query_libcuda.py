@@ -28,7 +28,7 @@ def words(library, status):
 
 def ask(path=None):
     """Everything libcuda says, step by step; a failing step ends it."""
-    answer = {}
+    answer: "dict[str, object]" = {}
     try:
         library = ctypes.CDLL(path or LIBRARY)
     except OSError as error:
@@ -58,7 +58,7 @@ def ask(path=None):
 
 def device(library, index):
     """Name, compute capability and memory of one GPU."""
-    facts = {"index": index}
+    facts: "dict[str, object]" = {"index": index}
     handle = ctypes.c_int()
     status = library.cuDeviceGet(ctypes.byref(handle), index)
     if status:

@@ -58,6 +58,7 @@ class Asker(object):
     """Asks and keeps the errors by question."""
 
     def __init__(self, nvml):
+        """Take the binding."""
         self.nvml = nvml
         self.errors = {}
 
@@ -118,7 +119,11 @@ def device(nvml, index):
     if remapped is not None:
         facts["remap_pending"] = bool(remapped[2])
         facts["remap_failed"] = bool(remapped[3])
-    reasons = ask("throttle", "nvmlDeviceGetCurrentClocksThrottleReasons", handle)
+    # The newer of both names first: bindings and libraries may drop the older one some day.
+    reasons = ask("throttle", "nvmlDeviceGetCurrentClocksEventReasons", handle)
+    if reasons is None:
+        asker.errors.pop("throttle")
+        reasons = ask("throttle", "nvmlDeviceGetCurrentClocksThrottleReasons", handle)
     if reasons is not None:
         facts["throttle_reasons"] = sorted(
             name for bit, name in THROTTLE.items() if int(reasons) & bit
@@ -186,7 +191,7 @@ def processes(asker, handle):
 
 def through_binding(nvml):
     """Everything through pynvml."""
-    answer = {"binding": "pynvml"}
+    answer: "dict[str, object]" = {"binding": "pynvml"}
     try:
         nvml.nvmlInit()
     except Exception as error:
@@ -208,7 +213,7 @@ def through_binding(nvml):
 
 def through_ctypes(why):
     """The driver's version, CUDA interface and the GPUs' names, when there is no pynvml."""
-    answer = {"binding": "ctypes", "binding_reason": why}
+    answer: "dict[str, object]" = {"binding": "ctypes", "binding_reason": why}
     try:
         library = ctypes.CDLL(LIBRARY)
     except OSError as error:
@@ -240,6 +245,15 @@ def through_ctypes(why):
     return answer
 
 
+def load_error():
+    """The loader's words when the library cannot be loaded, None when it can."""
+    try:
+        ctypes.CDLL(LIBRARY)
+    except OSError as error:
+        return text(error)
+    return None
+
+
 def bare_device(library, index):
     """Name and compute capability of one GPU."""
     facts = {"index": index, "errors": {}}
@@ -262,18 +276,35 @@ def bare_device(library, index):
     return facts
 
 
-def main():
-    """Answer and print."""
+def main(folders):
+    """Answer and print; `folders` are where pynvml may be found besides the search path."""
     # The script's folder and the working directory must not shadow the real pynvml.
     here = __file__.rpartition("/")[0]
-    sys.path[:] = [each for each in sys.path if each not in ("", ".", here)]
-    nvml, why = binding()
-    answer = through_binding(nvml) if nvml is not None else {"init": {"code": FUNCTION_NOT_FOUND}}
+    sys.path[:] = [each for each in sys.path if each not in ("", ".", here)] + folders
+    answer = without_library() or {"init": {"code": FUNCTION_NOT_FOUND}}
+    why = None
+    if answer["init"]["code"] == FUNCTION_NOT_FOUND:
+        nvml, why = binding()
+        if nvml is not None:
+            answer = through_binding(nvml)
     if answer.get("init", {}).get("code") == FUNCTION_NOT_FOUND:
         # Libraries of old drivers lack the initialisation that newer bindings call.
         answer = through_ctypes(why or "it does not know this old driver's library")
     answer["path"] = loaded(LIBRARY)
     print("\n" + MARKER + json.dumps(answer))
+
+
+def without_library():
+    """The answer where the library cannot be loaded: then no binding is imported for nothing."""
+    try:
+        ctypes.CDLL(LIBRARY)
+    except OSError as error:
+        return {
+            "binding": "ctypes",
+            "binding_reason": "there is no library to bind to",
+            "init": {"code": LIBRARY_NOT_FOUND, "message": text(error)},
+        }
+    return None
 
 
 def loaded(name):
@@ -291,4 +322,4 @@ def loaded(name):
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

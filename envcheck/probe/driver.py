@@ -152,7 +152,7 @@ def _nvml_answer(
     if data is None:
         return _unasked(result, reason)
     path = data.get("path")
-    if data.get("binding") == "ctypes":
+    if data.get("binding") == "ctypes" and "init" not in data:
         notes.missing(
             "host.gpus.details", f"asked NVML without pynvml: {data.get('binding_reason')}"
         )
@@ -178,7 +178,8 @@ def _libcuda_answer(data: dict[str, Any] | None, reason: str, result: Result | N
         return _unasked(result, reason)
     if "load_error" in data:
         # A file that is there and cannot be loaded (truncated, of another machine) is no absence.
-        absent = data["load_error"].startswith("libcuda.so.1: cannot open shared object file")
+        named, no_such_file, _ = data["load_error"].partition("No such file")
+        absent = bool(no_such_file) and "libcuda.so.1" in named
         return ProbeAnswer(outcome="missing" if absent else "error", message=data["load_error"])
     code = data.get("init")
     return ProbeAnswer(

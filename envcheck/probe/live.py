@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from subprocess import Popen
 
+    Children = list[Popen[bytes]]
+
 Kind = Literal["file", "directory", "link", "char", "block", "other"]
 
 READ_LIMIT = 16_000_000
@@ -119,7 +121,6 @@ class Live:
             readable=os.access(path, os.R_OK),
             writable=os.access(path, os.W_OK),
             executable=os.access(path, os.X_OK),
-            device_major=os.major(facts.st_dev) if kind == "directory" else None,
             filesystem_bytes=size,
         )
 
@@ -143,7 +144,7 @@ class Live:
         import threading
 
         results: list[Result | None] = [None] * len(commands)
-        children: list[Popen[bytes]] = []
+        children: Children = []
 
         def work(at: int) -> None:
             try:
@@ -180,7 +181,7 @@ class Live:
             for result, command in zip(results, commands, strict=True)
         )
 
-    def _run(self, command: Command, children: list[Popen[bytes]]) -> Result:
+    def _run(self, command: Command, children: Children) -> Result:
         import subprocess
         import time
 

@@ -84,14 +84,12 @@ def read_container(source: Quiet) -> Container:
     )
 
 
-def _root_is_disk(source: Quiet) -> bool:
-    """Whether the root file system lies on a disk: then this is a machine made from an image.
+def _sees_kernel_threads(source: Quiet) -> bool:
+    """Whether process 2 is the kernel's own: then processes here live in no container's namespace.
 
-    Virtual machines that boot a container image keep its `/.dockerenv`; a container's root is an
-    overlay, which has no disk's device number.
+    Virtual machines that boot a container image keep its `/.dockerenv`.
     """
-    facts = source.stat("/")
-    return facts is not None and bool(facts.device_major)
+    return (source.read("/proc/2/comm") or "").strip() == "kthreadd"
 
 
 def _container_kind(source: Quiet) -> str:
@@ -102,7 +100,7 @@ def _container_kind(source: Quiet) -> str:
         return "apptainer"
     if source.stat("/run/.containerenv") is not None:
         return "podman"
-    if source.stat("/.dockerenv") is not None and not _root_is_disk(source):
+    if source.stat("/.dockerenv") is not None and not _sees_kernel_threads(source):
         return "docker"
     told = (source.read("/run/systemd/container") or "").strip()
     if told:

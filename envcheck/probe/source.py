@@ -68,9 +68,6 @@ class Stat:
     writable: bool | None = None
     executable: bool | None = None
     """This user may run it, links followed."""
-    device_major: int | None = None
-    """Of a directory: major number of its file system's device, 0 for overlays, network
-    and memory file systems."""
     filesystem_bytes: int | None = None
     """Size of the file system below a directory (statvfs)."""
 

@@ -177,10 +177,9 @@ def test_another_cudnn_wins_for_the_parts_only(tmp_path: Path) -> None:
 
 
 def test_the_interpreters_own_rpath_counts(tmp_path: Path) -> None:
-    """Conda's interpreter carries a DT_RPATH, which serves torch's libraries before LD_LIBRARY_PATH."""
+    """Conda's interpreter has a DT_RPATH of `../lib`: it serves torch before LD_LIBRARY_PATH."""
     where = tree(tmp_path, RPATH, (RUNPATH, "-Wl,-rpath,$ORIGIN"), "$ORIGIN")
-    folder = tmp_path / "beside"
-    folder.mkdir()
+    folder = where.prefix / "lib"
     for name in NAMES:
         (folder / name).write_bytes((where.other / name).read_bytes())
     real = Path(sys.base_prefix) / "bin" / sites.TAG

@@ -101,7 +101,7 @@ def fabric_manager_version_mismatch(snapshot: Snapshot, matrix: Matrix) -> Answe
     "fabric-manager-not-running",
     component="gpu",
     when=_fabric_machine,
-    explains=("driver-state-stale", "p2p-unavailable"),
+    explains=("driver-state-stale",),
 )
 def fabric_manager_not_running(snapshot: Snapshot, matrix: Matrix) -> Answer:
     """The NVSwitch fabric of this machine is up.
