@@ -58,7 +58,7 @@ def _values(record: Any) -> tuple[Any, ...]:
     return tuple(getattr(record, name) for name, _ in record._plan)
 
 
-def _eq(self: Any, other: object) -> bool:
+def _eq(self: Any, other: object) -> object:
     if type(other) is not type(self):
         return NotImplemented
     return _values(self) == _values(other)

@@ -6,17 +6,25 @@ import dataclasses
 import functools
 import types
 import typing
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 T = TypeVar("T")
+
+
+def _cached(function: Callable[[Any], T]) -> Callable[[Any], T]:
+    """`functools.cache`, for functions of a class."""
+    return functools.cache(function)
 
 
 class CodecError(ValueError):
     """Plain data does not fit a model; the message starts with its path, `$.host.gpus[0].arch`."""
 
 
-@functools.cache
-def _fields(cls: type) -> tuple[str, ...]:
+@_cached
+def _fields(cls: Any) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(cls))
 
 
@@ -29,13 +37,13 @@ def encode(value: Any) -> Any:
     return {name: encode(getattr(value, name)) for name in _fields(type(value))}
 
 
-@functools.cache
-def _hints(cls: type) -> dict[str, Any]:
+@_cached
+def _hints(cls: Any) -> dict[str, Any]:
     return typing.get_type_hints(cls)
 
 
-@functools.cache
-def _required(cls: type) -> frozenset[str]:
+@_cached
+def _required(cls: Any) -> frozenset[str]:
     return frozenset(
         field.name
         for field in dataclasses.fields(cls)

@@ -25,7 +25,7 @@ def asked(question):
 
 def torch_facts(torch):
     """What torch says of its build and its GPUs."""
-    facts = {"version": str(torch.__version__)}  # type: dict
+    version, facts = str(torch.__version__), {}
     if torch.version.cuda:
         facts["arches"] = asked(
             lambda: list(torch.cuda.get_arch_list()) or torch._C._cuda_getArchFlags().split()
@@ -35,7 +35,7 @@ def torch_facts(torch):
             "cudnn": asked(torch.backends.cudnn.version),
             "nccl": asked(lambda: list(torch.cuda.nccl.version())),
         }
-    return facts
+    return dict(facts, version=version)
 
 
 def jax_facts(jax):

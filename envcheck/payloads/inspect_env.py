@@ -397,9 +397,7 @@ def describe(sites, prefix, outer):
             each["header"] = header_version(folder, "nccl.h")
     packages = []
     for facts in found.values():
-        facts = dict(facts)
-        facts.pop("record", None)
-        packages.append(facts)
+        packages.append({key: value for key, value in facts.items() if key != "record"})
     return {
         "packages": packages,
         "conda_packages": conda_packages(prefix),

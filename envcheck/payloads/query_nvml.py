@@ -6,6 +6,7 @@ only. `pynvml` (the nvidia-ml-py package) is used when it is the real one; else 
 matter are made through ctypes.
 """
 
+import contextlib
 import ctypes
 import json
 import sys
@@ -157,11 +158,10 @@ def mig_instances(nvml, handle):
         return None
     found = 0
     for slot in range(slots):
-        try:
+        # Empty slots answer an error.
+        with contextlib.suppress(Exception):
             nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, slot)
-        except Exception:
-            continue
-        found += 1
+            found += 1
     return found
 
 

@@ -26,6 +26,7 @@ _FOLDERS = (
     "/sbin",
     "/bin",
 )
+_DAEMON_FILE = "/etc/docker/daemon.json"
 _HOOKS = ("nvidia-container-runtime-hook", "nvidia-container-toolkit")
 _TOOLS = ("nvidia-smi", "nvidia-ctk", "nsys", "ncu", "dcgmi", "nvitop", "nvcc")
 _VERSION_ARGUMENTS = {"nvidia-smi": ("--version",), "nvcc": ("--version",)}
@@ -79,12 +80,16 @@ def read_engines(source: Quiet, results: Mapping[str, Result]) -> tuple[Engine, 
     """Engines that are installed, with what their configuration says of NVIDIA's runtime."""
     hook = next((path for name in _HOOKS if (path := find(source, name)) is not None), None)
     found = []
+    daemon, client = find(source, "dockerd"), find(source, "docker")
     if (
-        find(source, "dockerd") is not None
-        or source.stat("/etc/docker/daemon.json") is not None
-        or (find(source, "docker") is not None and source.stat("/run/docker.sock") is not None)
+        daemon is not None
+        or source.stat(_DAEMON_FILE) is not None
+        or (client is not None and source.stat("/run/docker.sock") is not None)
     ):
         found.append(_docker(source, results, hook))
+    elif client is not None and source.stat("/opt/docker-desktop") is not None:
+        # Beside a native engine it is not known which of them is in use: then it is not named.
+        found.append(Engine(name="docker", version=_version(results, "docker"), desktop=True))
     if find(source, "podman") is not None:
         hooks = source.list("/usr/share/containers/oci/hooks.d") or ()
         found.append(
@@ -96,8 +101,12 @@ def read_engines(source: Quiet, results: Mapping[str, Result]) -> tuple[Engine, 
             )
         )
     if find(source, "containerd") is not None and source.stat("/etc/containerd") is not None:
-        text = source.read("/etc/containerd/config.toml") or ""
-        runtimes = re.findall(r"runtimes\.[\"']?([\w-]+)[\"']?\]", text)
+        # The container toolkit registers its runtime in a file of its own below conf.d.
+        extra = (f"conf.d/{each}" for each in source.list("/etc/containerd/conf.d") or ())
+        texts = [source.read(f"/etc/containerd/{each}") for each in ("config.toml", *extra)]
+        runtimes = re.findall(
+            r"runtimes\.[\"']?([\w-]+)[\"']?\]", "\n".join(each or "" for each in texts)
+        )
         found.append(
             Engine(
                 name="containerd",
@@ -110,29 +119,37 @@ def read_engines(source: Quiet, results: Mapping[str, Result]) -> tuple[Engine, 
 
 
 def _docker(source: Quiet, results: Mapping[str, Result], hook: str | None) -> Engine:
-    runtimes: tuple[str, ...] | None = ()
+    files = [_DAEMON_FILE]
+    home = source.variables.get("HOME", "").rstrip("/")
+    if home:
+        files.append(f"{home}/.config/docker/daemon.json")
+    if (find(source, "docker") or "").startswith("/snap/"):
+        files.append("/var/snap/docker/current/config/daemon.json")
+    runtimes: set[str] | None = set()
     default: str | None = None
     cgroup: str | None = None
-    text = source.read("/etc/docker/daemon.json")
-    if text is not None:
+    for path in files:
+        text = source.read(path)
+        if text is None and path not in source.refused:
+            continue
         try:
-            data = json.loads(text)
-            runtimes = tuple(sorted((data.get("runtimes") or {}).keys()))
+            data = json.loads(text or "")
+            names = (data.get("runtimes") or {}).keys()
             told = data.get("default-runtime")
-            default = told if isinstance(told, str) else None
             options = data.get("exec-opts") or ()
-            cgroup = next(
+            cgroup = cgroup or next(
                 (each.partition("=")[2] for each in options if each.startswith("native.cgroup")),
                 None,
             )
         except (ValueError, AttributeError, TypeError, RecursionError):
             runtimes = None
-    elif "/etc/docker/daemon.json" in source.refused:
-        runtimes = None
+            continue
+        default = default or (told if isinstance(told, str) else None)
+        runtimes = None if runtimes is None else runtimes | set(names)
     return Engine(
         name="docker",
         version=_version(results, "docker"),
-        runtimes=runtimes,
+        runtimes=None if runtimes is None else tuple(sorted(runtimes)),
         default_runtime=default,
         hook_path=hook,
         cgroup_driver=cgroup,

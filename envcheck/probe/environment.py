@@ -210,9 +210,10 @@ def _manager(data: dict[str, Any], prefix: str, pyvenv: str, kind: str | None) -
         return "uv"
     installers = [each.get("installer") for each in data["packages"] if each.get("installer")]
     # The installer of the frameworks counts; a venv made by hand may be filled by any of them.
-    for name in ("uv", "poetry", "pdm"):
+    names: tuple[Manager, ...] = ("uv", "poetry", "pdm")
+    for name in names:
         if installers and installers.count(name) * 2 > len(installers):
-            return cast("Manager", name)
+            return name
     return "system" if kind == "system" else "pip"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 UNAME = Command(name="uname", argv=("uname", "-m"), timeout=3.0)
 GETCONF = Command(name="getconf-glibc", argv=("getconf", "GNU_LIBC_VERSION"), timeout=3.0)
 
+_DEVICE_TREE = "/proc/device-tree/compatible"
 _RELEASE_FILES = ("/etc/os-release", "/usr/lib/os-release", "/etc/debian_version")
 
 
@@ -27,6 +29,17 @@ def read_os(source: Quiet, results: Mapping[str, Result]) -> Os:
         source: the machine.
         results: of `UNAME` and `GETCONF`.
     """
+    kernel = re.match(r"Linux version (\S+)", source.read("/proc/version") or "")
+    glibc = re.match(r"glibc (\S+)", _said(results, GETCONF))
+    return dataclasses.replace(
+        _distribution(source),
+        kernel=kernel.group(1) if kernel else None,
+        machine=_said(results, UNAME) or None,
+        glibc=glibc.group(1) if glibc else None,
+    )
+
+
+def _distribution(source: Quiet) -> Os:
     import distro
 
     # Read through the source too, so that a recording holds what `distro` is about to look at.
@@ -35,19 +48,17 @@ def read_os(source: Quiet, results: Mapping[str, Result]) -> Os:
     release = distro.LinuxDistribution(
         include_lsb=False, include_uname=False, include_oslevel=False, root_dir=source.root
     )
-    facts = release.os_release_info()
-    kernel = re.match(r"Linux version (\S+)", source.read("/proc/version") or "")
-    glibc = re.match(r"glibc (\S+)", _said(results, GETCONF))
-    return Os(
-        id=release.id() or None,
-        version=release.version() or None,
-        name=facts.get("pretty_name") or None,
-        codename=release.codename() or None,
-        like=tuple(release.like().split()),
-        kernel=kernel.group(1) if kernel else None,
-        machine=_said(results, UNAME) or None,
-        glibc=glibc.group(1) if glibc else None,
-    )
+    try:
+        return Os(
+            id=release.id() or None,
+            version=release.version() or None,
+            name=release.os_release_attr("pretty_name") or None,
+            codename=release.codename() or None,
+            like=tuple(release.like().split()),
+        )
+    except (OSError, ValueError):
+        # A release file may not be read, or is not text.
+        return Os()
 
 
 def _said(results: Mapping[str, Result], command: Command) -> str:
@@ -66,11 +77,16 @@ def read_wsl(source: Quiet) -> int:
     return 1 if release.endswith("-Microsoft") else 2
 
 
-def read_jetson(source: Quiet) -> str | None:
-    """L4T release such as `36.4.0`, None when this is not a Jetson."""
+def read_jetson(source: Quiet, machine: str | None = None) -> str | None:
+    """L4T release such as `36.4.0`, `unknown` in a container on a Jetson, None elsewhere."""
     text = source.read("/etc/nv_tegra_release") or ""
     match = re.search(r"R(\d+) \(release\), REVISION: ([\d.]+)", text)
-    return f"{match.group(1)}.{match.group(2)}" if match else None
+    if match is not None:
+        return f"{match.group(1)}.{match.group(2)}"
+    # Only the host's file system has that file; the device tree is the same in its containers.
+    if machine == "aarch64" and "nvidia,tegra" in (source.read(_DEVICE_TREE) or ""):
+        return "unknown"
+    return None
 
 
 def read_container(source: Quiet) -> Container:

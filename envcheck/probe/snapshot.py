@@ -129,7 +129,7 @@ def take_snapshot(
     host = Host(
         os=system,
         wsl=operating_system.read_wsl(quiet),
-        jetson=operating_system.read_jetson(quiet),
+        jetson=operating_system.read_jetson(quiet, system.machine),
         driver=facts,
         gpus=_gpus(quiet, results, notes, facts, pci),
         pci=pci,
@@ -212,9 +212,7 @@ def _own_libcuda(
     from envcheck.probe.driver import OWN_LIBCUDA
 
     command = _payload(source, "query_libcuda", timeout, *_BARE)
-    return (
-        dataclasses.replace(command, name=OWN_LIBCUDA, argv=(*command.argv, files.own[0])),
-    )
+    return (dataclasses.replace(command, name=OWN_LIBCUDA, argv=(*command.argv, files.own[0])),)
 
 
 def _payload(source: Source, name: str, timeout: float, *flags: str) -> Command:

@@ -37,7 +37,7 @@ class UnreachableError(UndeterminedError):
 
 
 class AbsentError(UnreachableError):
-    """The package index does not have what was asked for."""
+    """What was asked for is not there, or is of no use: other things may still be."""
 
 
 @row

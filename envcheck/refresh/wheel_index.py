@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from urllib.parse import quote
 
 from envcheck.refresh import metadata, page
-from envcheck.refresh.client import AbsentError, UnreachableError, without_login
+from envcheck.refresh.client import AbsentError, without_login
 from envcheck.refresh.remote_file import RemoteFile
 
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ LARGEST_MEMBER = 16 << 20
 LONGEST_SCAN = 512 << 20
 """Bytes of a library that are searched at most."""
 _CHUNK = 1 << 20
-_OVERLAP = 4096
-"""Bytes that two chunks share, so that a match across their border is found."""
+_LONGEST_MATCH = 2048
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, KeyError)
 
 
@@ -73,8 +72,8 @@ class WheelIndex:
         """What a wheel says of itself.
 
         Raises:
-            AbsentError: the wheel is not there.
-            UnreachableError: it cannot be read.
+            AbsentError: the wheel is not there, or damaged.
+            UnreachableError: the index does not answer.
         """
         place = (wheel.project, f"{wheel.filename}.metadata")
         data = self._store.read(*place)
@@ -87,7 +86,7 @@ class WheelIndex:
             )
             if name is None:
                 msg = f"{wheel.filename} has no METADATA"
-                raise UnreachableError(msg)
+                raise AbsentError(msg)
             data = self._read(wheel, archive, name)
         self._store.write(data, *place)
         return metadata.parse(data.decode("utf-8", "replace"))
@@ -96,8 +95,8 @@ class WheelIndex:
         """Text of a file in a wheel, None when it holds no such file.
 
         Raises:
-            AbsentError: the wheel is not there.
-            UnreachableError: it cannot be read.
+            AbsentError: the wheel is not there, or damaged.
+            UnreachableError: the index does not answer.
         """
         return self._kept(wheel, name, lambda archive: self._text(wheel, archive, name))
 
@@ -105,8 +104,8 @@ class WheelIndex:
         """Names of all files in a wheel.
 
         Raises:
-            AbsentError: the wheel is not there.
-            UnreachableError: it cannot be read.
+            AbsentError: the wheel is not there, or damaged.
+            UnreachableError: the index does not answer.
         """
         text = self._kept(wheel, "names.txt", lambda archive: "\n".join(archive.namelist()))
         return tuple((text or "").splitlines())
@@ -119,12 +118,12 @@ class WheelIndex:
         Args:
             wheel: the wheel.
             name: the file, which is read from its start until `LONGEST_SCAN` bytes were seen.
-            pattern: what to look for; no match is longer than 4096 bytes.
+            pattern: what to look for; no match is longer than 2048 bytes.
             keep: name under which the matches are kept.
 
         Raises:
-            AbsentError: the wheel is not there.
-            UnreachableError: it cannot be read.
+            AbsentError: the wheel is not there, or damaged.
+            UnreachableError: the index does not answer.
         """
         text = self._kept(wheel, keep, lambda archive: self._matches(wheel, archive, name, pattern))
         return None if text is None else tuple(text.splitlines())
@@ -191,7 +190,7 @@ class WheelIndex:
                     raise AbsentError(msg)
             except (*_BROKEN, OSError, ValueError) as error:
                 msg = f"{wheel.filename} cannot be read: {error}"
-                raise UnreachableError(msg) from error
+                raise AbsentError(msg) from error
             self._open = (wheel.filename, archive)
         return self._open[1]
 
@@ -199,11 +198,11 @@ class WheelIndex:
         try:
             if archive.getinfo(name).file_size > LARGEST_MEMBER:
                 msg = f"{wheel.filename}: {name} is larger than {LARGEST_MEMBER >> 20} MiB"
-                raise UnreachableError(msg)
+                raise AbsentError(msg)
             return archive.read(name)
         except (*_BROKEN, OSError) as error:
             msg = f"{wheel.filename}: {name} cannot be read: {error}"
-            raise UnreachableError(msg) from error
+            raise AbsentError(msg) from error
 
     def _text(self, wheel: Wheel, archive: zipfile.ZipFile, name: str) -> str | None:
         if name not in archive.NameToInfo:
@@ -216,18 +215,33 @@ class WheelIndex:
         if name not in archive.NameToInfo:
             return None
         found: dict[str, None] = {}
-        seen, before = 0, b""
+        seen, text = 0, b""
+        # Each window overlaps the one before by twice the longest match. A match belongs to the
+        # window in which it starts beyond the first half of an overlap, so that none is cut.
         try:
             with archive.open(name) as file:
                 while seen < LONGEST_SCAN and (chunk := file.read(_CHUNK)):
-                    text = before + chunk
-                    found.update((each.group().decode(), None) for each in pattern.finditer(text))
+                    begin = _LONGEST_MATCH if seen else 0
                     seen += len(chunk)
-                    before = text[-_OVERLAP:]
+                    text += chunk
+                    found.update(_between(pattern, text, begin, len(text) - _LONGEST_MATCH))
+                    text = text[-2 * _LONGEST_MATCH :]
+                found.update(_between(pattern, text, len(text) - _LONGEST_MATCH, len(text)))
         except (*_BROKEN, OSError) as error:
             msg = f"{wheel.filename}: {name} cannot be read: {error}"
-            raise UnreachableError(msg) from error
+            raise AbsentError(msg) from error
         return "\n".join(found)
+
+
+def _between(
+    pattern: re.Pattern[bytes], text: bytes, begin: int, end: int
+) -> dict[str, None]:
+    """Matches that start within bounds, in order."""
+    return {
+        match.group().decode("ascii", "replace"): None
+        for match in pattern.finditer(text)
+        if begin <= match.start() < end
+    }
 
 
 _METADATA = r"[^/]+\.dist-info/METADATA"

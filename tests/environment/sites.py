@@ -35,17 +35,19 @@ def venv(prefix: Path, extra: str = "") -> Path:
     """A virtual environment of this interpreter, without pip; returns its site folder."""
     write(
         prefix / "pyvenv.cfg",
-        f"home = {Path(sys.base_prefix) / 'bin'}\nversion = {sys.version.split()[0]}\n{extra}",
+        f"home = {Path(sys.base_prefix) / 'bin'}\n"
+        "include-system-site-packages = false\n"
+        f"version = {sys.version.split()[0]}\n{extra}",
     )
     site = prefix / "lib" / TAG / "site-packages"
     site.mkdir(parents=True)
     (prefix / "bin").mkdir()
     for name in ("python", "python3"):
-        (prefix / "bin" / name).symlink_to(os.path.realpath(sys.executable))  # noqa: PTH115
+        (prefix / "bin" / name).symlink_to(os.path.realpath(sys.executable))
     return site
 
 
-def dist(  # noqa: PLR0913 - the files of a distribution
+def dist(
     site: Path,
     name: str,
     version: str,

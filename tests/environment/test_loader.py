@@ -28,7 +28,7 @@ PARENT = "libcudnn.so.9"
 PART = "libcudnn_graph.so.9"
 NAMES = ("libcudart.so.13", "libcublasLt.so.13", "libcublas.so.13", PARENT, PART, "libnccl.so.2")
 
-# Loads what torch loads, in its order, lets cuDNN open its part, and says what is in the memory map.
+# Loads what torch loads, in its order, lets cuDNN open its part, and prints what is mapped.
 PROCESS = """
 import ctypes, json, os, sys
 lib = sys.argv[1]
@@ -58,8 +58,7 @@ def cudnn(folder: Path, flags: tuple[str, ...]) -> Path:
     """A cuDNN whose front opens its part by dlopen."""
     build(folder / PART)
     front = (
-        "#include <dlfcn.h>\n"
-        f'int open_part(void) {{ return dlopen("{PART}", RTLD_NOW) != 0; }}\n'
+        f'#include <dlfcn.h>\nint open_part(void) {{ return dlopen("{PART}", RTLD_NOW) != 0; }}\n'
     )
     return build(folder / PARENT, flags=flags, source=front)
 

@@ -150,11 +150,11 @@ def test_files_that_two_distributions_claim(tmp_path: Path) -> None:
     """`nvidia-nccl-cu12` and `nvidia-nccl-cu13` install the same path."""
     path = "nvidia/nccl/lib/libnccl.so.2"
     for major in (12, 13):
-        sites.dist(tmp_path, f"nvidia-nccl-cu{major}", "2.27.3", record=(path, "nvidia/__init__.py"))
+        sites.dist(
+            tmp_path, f"nvidia-nccl-cu{major}", "2.27.3", record=(path, "nvidia/__init__.py")
+        )
     found = INSPECT.describe([str(tmp_path)], str(tmp_path), [])
-    assert found["shared_files"] == {
-        str(tmp_path / path): ["nvidia-nccl-cu12", "nvidia-nccl-cu13"]
-    }
+    assert found["shared_files"] == {str(tmp_path / path): ["nvidia-nccl-cu12", "nvidia-nccl-cu13"]}
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def shared_objects() -> list[Path]:
     folders = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/local/cuda/lib64")
     found = [path for folder in folders for path in sorted(Path(folder).glob("*.so*"))]
     files = [path for path in found if path.is_file()]
-    return random.Random(1).sample(files, min(300, len(files)))
+    return random.Random(1).sample(files, min(300, len(files)))  # noqa: S311 - no secret
 
 
 def test_elf_headers_as_another_reader_reads_them() -> None:
@@ -245,7 +245,8 @@ def test_elf_headers_as_another_reader_reads_them() -> None:
                     for each in reader.ELFFile(stream).iter_segments()
                     if each.header.p_type == "PT_DYNAMIC"
                 )
-            except Exception:  # noqa: BLE001 - linker scripts and the like
+            except Exception:
+                # A linker script, a static library, ...
                 assert INSPECT.elf(str(path)) is None
                 continue
             wanted = {"needed": [], "soname": None, "rpath": None, "runpath": None}
@@ -264,7 +265,7 @@ def test_damaged_elf_files_never_raise(tmp_path: Path) -> None:
     """Truncated, bit-flipped and random files are unreadable or read, no more."""
     source = next(path for path in shared_objects() if 10_000 < path.stat().st_size < 100_000)
     whole = source.read_bytes()
-    rng = random.Random(2)
+    rng = random.Random(2)  # noqa: S311 - no secret
     path = tmp_path / "libcudart.so.13"
     for number in range(1500):
         data = bytearray(whole[: rng.randrange(len(whole))] if number % 3 == 0 else whole)
@@ -275,8 +276,8 @@ def test_damaged_elf_files_never_raise(tmp_path: Path) -> None:
         path.write_bytes(bytes(data))
         facts = INSPECT.elf(str(path))
         assert facts is None or set(facts) == {"needed", "soname", "rpath", "runpath"}
-    for data in (b"", b"\x7fELF", b"\x7fELF\x02\x01" + b"\xff" * 58, b"\x7fELF\x01" + bytes(60)):
-        path.write_bytes(data)
+    for short in (b"", b"\x7fELF", b"\x7fELF\x02\x01" + b"\xff" * 58, b"\x7fELF\x01" + bytes(60)):
+        path.write_bytes(short)
         assert INSPECT.elf(str(path)) is None
 
 

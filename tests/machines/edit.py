@@ -13,7 +13,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from envcheck.errors import NotRecordedError
 from envcheck.matrix.loader import Matrix
@@ -31,7 +31,8 @@ SMI_FAILED = (
     "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that "
     "the latest NVIDIA driver is installed and running.\n\n"
 )
-NOT_THERE = object()
+
+T = TypeVar("T")
 
 
 class Edited:
@@ -90,7 +91,7 @@ class Edited:
         except NotRecordedError:
             return Result(outcome="missing", error=f"{command.argv[0]}: not found")
 
-    def _or_absent(self, ask: Callable[[], Any]) -> Any:
+    def _or_absent(self, ask: Callable[[], T | None]) -> T | None:
         try:
             return ask()
         except NotRecordedError:
@@ -232,8 +233,8 @@ _WHEEL_FILES = {
 
 def _wheel_libraries(pins: dict[str, str], folder: str | None) -> list[dict[str, Any]]:
     """Native files of torch and of NVIDIA's wheels, with search paths as the real ones have."""
-    rows = []
-    places = []
+    rows: list[dict[str, Any]] = []
+    places: list[str] = []
     for name, pin in pins.items():
         stem = name.rpartition("-cu")[0] or name
         files = _WHEEL_FILES.get(stem)

@@ -338,7 +338,8 @@ def xid(**changes: object) -> schema.Xid:
 def test_rows_compare_by_value() -> None:
     assert xid() == xid()
     assert xid() != xid(number=80)
-    assert xid() != 79
+    other: object = 79
+    assert xid() != other
     assert len({xid(), xid(), xid(number=80)}) == 2
     assert dataclasses.replace(xid(), number=80) == xid(number=80)
 

@@ -404,8 +404,8 @@ def test_jetson(text: str, answer: str | None) -> None:
     ("fake", "kind"),
     [
         (Fake(), "none"),
-        (Fake({"/.dockerenv": ""}, stats={"/": Stat(kind="directory", device_major=0)}), "docker"),
-        (Fake({"/.dockerenv": ""}, stats={"/": Stat(kind="directory", device_major=259)}), "none"),
+        (Fake({"/.dockerenv": "", "/proc/2/comm": "sleep\n"}), "docker"),
+        (Fake({"/.dockerenv": "", "/proc/2/comm": "kthreadd\n"}), "none"),
         (Fake({"/run/.containerenv": ""}), "podman"),
         (Fake({"/run/systemd/container": "lxc\n"}), "lxc"),
         (Fake({"/run/systemd/container": "wsl\n"}), "unknown"),
