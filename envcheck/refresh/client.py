@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from envcheck import __version__
 from envcheck.errors import UndeterminedError, UsageError
-from envcheck.matrix.row import Record, row
+from envcheck.model.base import model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,8 +40,8 @@ class AbsentError(UnreachableError):
     """What was asked for is not there, or is of no use: other things may still be."""
 
 
-@row
-class Answer(Record):
+@model
+class Answer:
     """What a server sent.
 
     Attributes:

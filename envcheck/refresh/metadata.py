@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from envcheck.matrix.row import Record, row
+from envcheck.model.base import model
 from envcheck.refresh.page import normalised
 
 _REQUIREMENT = re.compile(
@@ -14,8 +14,8 @@ _REQUIREMENT = re.compile(
 )
 
 
-@row
-class Requirement(Record):
+@model
+class Requirement:
     """One `Requires-Dist` line.
 
     Attributes:
@@ -38,8 +38,8 @@ class Requirement(Record):
         return version if plain else self.specifier
 
 
-@row
-class Metadata(Record):
+@model
+class Metadata:
     """What a wheel says of itself.
 
     Attributes:

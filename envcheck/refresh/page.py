@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
-from envcheck.matrix.row import Record, row
+from envcheck.model.base import model
 from envcheck.refresh.client import UnreachableError
 
 ACCEPT = (
@@ -27,8 +27,8 @@ _OLD_GLIBC = {"manylinux1": "2.5", "manylinux2010": "2.12", "manylinux2014": "2.
 _MACHINES = ("x86_64", "aarch64")
 
 
-@row
-class Wheel(Record):
+@model
+class Wheel:
     """A wheel that an index lists.
 
     Attributes:

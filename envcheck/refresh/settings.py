@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from envcheck.errors import UsageError
-from envcheck.matrix.row import Record, row
+from envcheck.model.base import model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,8 +23,8 @@ _DEFAULT = re.compile(r"--index-url\b.*?\(default\s+(\S+?)\)", re.DOTALL)
 _TRUE = ("1", "true", "yes", "on")
 
 
-@row
-class IndexSettings(Record):
+@model
+class IndexSettings:
     """How packages are to be reached.
 
     Attributes:
