@@ -59,7 +59,7 @@ def dynamic_section(stream):
         stream.seek(strings + value)
         return stream.read(8192).partition(b"\0")[0].decode("utf-8", "replace")
 
-    facts = {"needed": [name(value) for tag, value in tags if tag == 1]}
+    facts = {"needed": [name(value) for tag, value in tags if tag == 1]}  # type: dict[str, object]
     for tag, key in ((14, "soname"), (15, "rpath"), (29, "runpath")):
         facts[key] = name(values[tag]) if tag in values else None
     return facts

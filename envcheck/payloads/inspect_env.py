@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # A look at a machine leaves no file behind.
 sys.dont_write_bytecode = True
 
-from elf_headers import elf
+from elf_headers import elf  # noqa: E402 - found by the line above
 
 MARKER = "envcheck-json:"
 
@@ -254,7 +254,7 @@ def header_version(folder, name):
 
 def owners(found):
     """Which distributions claim each native CUDA file, by their RECORD; path to names."""
-    claims = {}
+    claims = {}  # type: dict[str, list[str]]
     for name, facts in found.items():
         if not facts.get("record") or not CUDA_OWNERS.match(name):
             continue
@@ -355,7 +355,7 @@ def describe(sites, prefix, outer):
 
 def main(arguments):
     """`inspect_env.py [--site DIR]... [--prefix DIR] [--library-folder DIR]...`."""
-    options = {"--site": [], "--prefix": [], "--library-folder": []}
+    options = {"--site": [], "--prefix": [], "--library-folder": []}  # type: dict[str, list[str]]
     for option, value in zip(arguments[::2], arguments[1::2]):
         options[option].append(value)
     here = os.path.dirname(os.path.abspath(__file__))

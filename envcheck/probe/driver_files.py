@@ -108,10 +108,11 @@ def find_libcuda(source: Quiet, results: Mapping[str, Result]) -> LibcudaFiles:
         results: of `LDCONFIG`.
     """
     cached = cached_libraries(results.get(LDCONFIG.name)).get("libcuda.so.1", ())
-    own = _first_library(source, "libcuda.so", (*_searched_folders(source), *cached))
+    places = (*_searched_folders(source), *cached)
+    own = _first_library(source, "libcuda.so", places)
     compat = own if own and _is_compat(source, own[0]) else None
     if compat:
-        rest = [path for path in cached if not _is_compat(source, path)]
+        rest = [place for place in places if not _is_compat(source, place)]
         own = _first_library(source, "libcuda.so", (*rest, *_LIBRARY_FOLDERS))
     return LibcudaFiles(
         own=own or _first_library(source, "libcuda.so", _LIBRARY_FOLDERS), compat=compat

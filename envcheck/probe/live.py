@@ -46,6 +46,7 @@ _KEPT_PREFIXES = (
     "NVIDIA_",
     "NCCL_",
     "PYTHON",
+    "PYENV_",
     "CONDA_",
     "VIRTUAL_ENV",
     "XDG_",

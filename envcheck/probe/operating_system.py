@@ -19,7 +19,7 @@ UNAME = Command(name="uname", argv=("uname", "-m"), timeout=3.0)
 GETCONF = Command(name="getconf-glibc", argv=("getconf", "GNU_LIBC_VERSION"), timeout=3.0)
 
 _DEVICE_TREE = "/proc/device-tree/compatible"
-_RELEASE_FILES = ("/etc/os-release", "/usr/lib/os-release", "/etc/debian_version")
+RELEASE_FILES = ("/etc/os-release", "/usr/lib/os-release", "/etc/debian_version")
 
 
 def read_os(source: Quiet, results: Mapping[str, Result]) -> Os:
@@ -43,7 +43,7 @@ def _distribution(source: Quiet) -> Os:
     import distro
 
     # Read through the source too, so that a recording holds what `distro` is about to look at.
-    for path in _RELEASE_FILES:
+    for path in RELEASE_FILES:
         source.read(path)
     release = distro.LinuxDistribution(
         include_lsb=False, include_uname=False, include_oslevel=False, root_dir=source.root
@@ -103,7 +103,7 @@ def read_container(source: Quiet) -> Container:
 def _sees_kernel_threads(source: Quiet) -> bool:
     """Whether process 2 is the kernel's own: then processes here live in no container's namespace.
 
-    Virtual machines that boot a container image keep its `/.dockerenv`.
+    Virtual machines that boot a container image keep the marks that its engine left in the files.
     """
     return (source.read("/proc/2/comm") or "").strip() == "kthreadd"
 
@@ -116,10 +116,11 @@ def _container_kind(source: Quiet) -> str:
         return "apptainer"
     if source.stat("/run/.containerenv") is not None:
         return "podman"
-    if source.stat("/.dockerenv") is not None and not _sees_kernel_threads(source):
+    machine = _sees_kernel_threads(source)
+    if source.stat("/.dockerenv") is not None and not machine:
         return "docker"
     told = (source.read("/run/systemd/container") or "").strip()
-    if told:
+    if told and not machine:
         return told if told in {"docker", "podman", "lxc", "systemd-nspawn"} else "unknown"
     groups = source.read("/proc/1/cgroup") or ""
     for word, kind in (

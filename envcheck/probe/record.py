@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from envcheck.errors import NotRecordedError, RecordingError
 from envcheck.model.codec import CodecError, decode, encode
+from envcheck.probe.operating_system import RELEASE_FILES
 from envcheck.probe.redact import Redactor, recorded_variables
 from envcheck.probe.source import Command, Result, Stat
 
@@ -166,7 +167,9 @@ class Recorder:
         for path, text in self._files.items():
             target = draft / _inside(redact(path))
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(redact(text), encoding="utf-8", newline="")
+            # A distribution's own file names nobody, though hosts are often called after it.
+            kept = text if path in RELEASE_FILES else redact(text)
+            target.write_text(kept, encoding="utf-8", newline="")
         paths = {redact(path): facts for path, facts in self._paths.items()}
         _dump(draft / "paths.json", redact.data(paths))
         _dump(draft / "variables.json", redact.data(recorded_variables(self._source.variables)))

@@ -1,8 +1,8 @@
 """Takes out of a recording what tells who and whose: names, addresses, serials, secrets.
 
 Home folders become `~` (in recordings a fixed path, so that a replay finds them); other paths stay,
-because fixes need them. Each identifier is replaced by one constant word of its kind, so a
-recording of the same machine reads the same.
+because fixes need them, with `$USER` for the user's name. Each identifier is replaced by one
+constant word of its kind, so a recording of the same machine reads the same.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ class Redactor:
             if home_folder.startswith("/")
             else None
         )
-        names = {variables.get(name, "") for name in ("USER", "LOGNAME", "HOSTNAME", "SUDO_USER")}
+        users = {variables.get(name, "") for name in ("USER", "LOGNAME", "SUDO_USER")}
+        names = {*users, variables.get("HOSTNAME", "")}
         for path in ("/etc/hostname", "/proc/sys/kernel/hostname"):
             try:
                 name = (read(path) or "").strip()
@@ -127,6 +128,7 @@ class Redactor:
             key=len,
             reverse=True,
         )
+        self._users = users
         self._names = re.compile("|".join(map(_standing_alone, words))) if words else None
 
     def __call__(self, text: str) -> str:
@@ -137,7 +139,15 @@ class Redactor:
         for pattern, replacement in _PATTERNS:
             text = pattern.sub(replacement, text)
         text = _ADDRESS.sub(_address, text)
-        return self._names.sub("host", text) if self._names is not None else text
+        return self._names.sub(self._nameless, text) if self._names is not None else text
+
+    def _nameless(self, match: re.Match[str]) -> str:
+        """What stands for a name: in a path the variable, so that a command with it still works."""
+        text, start, end = match.string, match.start(), match.end()
+        before = _LAST_WORD.search(text, max(0, start - _LONGEST_PATH), start)
+        if match.group() not in self._users or before is None or "/" not in before.group():
+            return "host"
+        return "${USER}" if text[end : end + 1] == "_" else "$USER"
 
     def data(self, value: Any) -> Any:
         """Plain data without identifiers, keys included."""
@@ -170,10 +180,17 @@ _COMMON = frozenset(
 )
 
 
+_LONGEST_PATH = 400
+_LAST_WORD = re.compile(r"[^\s\"'=:,;(\[]+\Z")
+
+
 def _standing_alone(word: str) -> str:
-    """Pattern of a name that is not a part of a longer word; short ones are told less easily."""
+    """Pattern of a name that is not a part of a longer word; short ones are told less easily.
+
+    Packages are called after people and the other way round: a payload's `"name": "ray"` is one.
+    """
     part = r"[^\W_]" if len(word) > 4 else r"[\w.-]"
-    return rf"(?<!{part}){re.escape(word)}(?!{part})"
+    return rf"(?<!{part})(?<!\"name\": \"){re.escape(word)}(?!{part})"
 
 
 # A variable's value has no library version of four parts but in paths.

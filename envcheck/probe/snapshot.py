@@ -26,6 +26,10 @@ T = TypeVar("T")
 _BARE = ("-I", "-S")
 """Flags for a payload that needs the standard library only: it starts in half the time."""
 
+_PUBLIC = frozenset({"Os", "SystemPackage", "Package", "Framework", "Library", "SharedFile"})
+_PUBLIC_FIELDS = ("id", "name", "version", "codename", "like", "soname", "package", "packages")
+"""Names that the world gave: people and hosts may be called the same, and then they stay."""
+
 _SECOND_WAIT = 3.0
 """Seconds for nvidia-smi after NVML gave no answer in its time."""
 
@@ -168,7 +172,10 @@ def _without_identifiers(value: T, redact: Redactor) -> T:
         return cast("T", tuple(_without_identifiers(each, redact) for each in value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         changed = {}
+        kept = _PUBLIC_FIELDS if type(value).__name__ in _PUBLIC else ()
         for field in dataclasses.fields(value):
+            if field.name in kept:
+                continue
             old = getattr(value, field.name)
             if old is not None and not isinstance(old, (bool, int, float)):
                 new = _without_identifiers(old, redact)
@@ -181,6 +188,7 @@ def _without_identifiers(value: T, redact: Redactor) -> T:
 def _wait(meanwhile: Callable[[], object] | None) -> None:
     """Use the wait for the children: load what reading them needs, then the caller's work."""
     import distro  # noqa: F401
+    import packaging.markers  # noqa: F401
 
     if meanwhile is not None:
         meanwhile()

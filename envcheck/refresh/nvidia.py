@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from envcheck.refresh.client import AbsentError
-from envcheck.refresh.derived import Derived, DerivedRow, typical, version, withdrawn
+from envcheck.refresh.derived import PLATFORMS, Derived, DerivedRow, typical, version, withdrawn
 
 if TYPE_CHECKING:
     from envcheck.refresh.derived import Scope
@@ -19,7 +19,7 @@ NCCL = "nccl-wheels"
 NCCL_TITLE = "The nvidia-nccl Python packages"
 
 _LIBRARY = re.compile(r".*/lib/(libcudnn[^/]*\.so[^/]*)\Z")
-_PLATFORM = "linux_x86_64"
+
 
 
 def listed(section: str, row: dict[str, Any]) -> bool:
@@ -78,7 +78,7 @@ def _releases(
         except AbsentError as error:
             result.leave_out("", f"nvidia-{library}-cu{major}", error)
             continue
-        linux = [wheel for wheel in wheels if wheel.platform == _PLATFORM]
+        linux = [wheel for wheel in wheels if wheel.platform in PLATFORMS]
         for release, files in scope.of_interest(linux, "release", library):
             found.setdefault(release, {})[major] = files
     return dict(sorted(found.items(), key=lambda each: version(each[0])))

@@ -511,7 +511,10 @@ def build(name: str, folder: Path) -> None:
     edit = EDITS[name]
     machine = Edited(Recorded(str(BASE)), name)
     # Not a container, whatever the machine was made from.
-    machine.stats["/.dockerenv"] = None
+    machine.stats["/.dockerenv"] = machine.stats["/run/.containerenv"] = None
+    machine.files["/run/systemd/container"] = None
+    machine.files["/proc/1/cgroup"] = "0::/init.scope\n"
+    machine.files["/proc/2/comm"] = "kthreadd\n"
     edit(machine)
     recorder = Recorder(machine)
     snapshot = take_snapshot(recorder)

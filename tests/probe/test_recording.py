@@ -386,7 +386,7 @@ def test_no_identifier_is_saved_and_no_version_lost(tmp_path: Path) -> None:
     assert variables == {
         "HOME": "/home/user",
         "PATH": "/home/user/bin:/usr/bin",
-        "CUDA_HOME": "/data/host/cuda",
+        "CUDA_HOME": "/data/$USER/cuda",
         "NCCL_COMM_ID": "0.0.0.0:1234",
         "KUBERNETES_SERVICE_HOST": "0.0.0.0",
         "LD_LIBRARY_PATH": "/opt/TensorRT-10.0.1.6/lib",
@@ -419,7 +419,7 @@ def test_homes(home: str, text: str, expected: str) -> None:
 def test_short_names_are_not_cut_out_of_words() -> None:
     redact = Redactor({"USER": "max"}, lambda _path: None)
     assert redact("max pcie_generation_max max-autotune libmax.so maximum /data/max/x") == (
-        "host pcie_generation_max max-autotune libmax.so maximum /data/host/x"
+        "host pcie_generation_max max-autotune libmax.so maximum /data/$USER/x"
     )
 
 
