@@ -6,6 +6,7 @@ import itertools
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from envcheck.errors import TableError
 from envcheck.matrix.validate import row_key, sections
 from envcheck.versions import Release
 
@@ -26,15 +27,37 @@ def problems(matrix: Matrix, today: date | None = None) -> tuple[str, ...]:
         TableError: a table is not well-formed in the first place.
     """
     matrix.load_all()
+    return everything(matrix, today=today)
+
+
+def everything(
+    matrix: Matrix, *, whole: Matrix | None = None, today: date | None = None
+) -> tuple[str, ...]:
+    """Everything that is wrong with tables, in form or in content, one line per problem.
+
+    A table that is not well-formed does not keep the others from being judged.
+
+    Args:
+        matrix: the tables to judge; all of them are read.
+        whole: the tables that references lead to, when `matrix` is only a part of them.
+        today: the day that no date may lie after; the current one when absent.
+    """
     day = (today or date.today()).isoformat()
     found: list[str] = []
     titles: dict[str, tuple[str, str | None]] = {}
     for name in matrix.names():
-        table = matrix.table(name)
+        try:
+            table = matrix.table(name)
+        except TableError as error:
+            found += str(error).splitlines()
+            continue
         found += [f"{name}.toml: {text}" for text in _rows(table, name)]
         found += [f"{name}.toml: {text}" for text in _sources(table, day, titles)]
-    found += _floors(matrix)
-    found += _references(matrix)
+    for judge in (_floors, _cuda_references, _branch_references, _gpu_references, _families):
+        try:
+            found += judge(whole or matrix)
+        except TableError:
+            continue  # of a table that was named above
     return tuple(found)
 
 
@@ -92,10 +115,7 @@ def _falls(rows: Sequence[tuple[str, str | None]], place: str, field: str) -> It
             yield f"{place}: {key}: {field}: {after} is lower than {before} before it"
 
 
-def _references(matrix: Matrix) -> Iterator[str]:
-    yield from _cuda_references(matrix)
-    yield from _branch_references(matrix)
-    yield from _gpu_references(matrix)
+def _families(matrix: Matrix) -> Iterator[str]:
     families = {row.family for row in matrix.distros}
     for package in matrix.distro_packages:
         if package.family not in families:

@@ -350,12 +350,15 @@ def _read_compiled(path: Path) -> Raw:
     import json
 
     try:
-        found: Raw = json.loads(path.read_bytes())
+        found = json.loads(path.read_bytes())
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         msg = f"{path.name}: cannot be read: {error}"
         raise TableError(msg) from error
+    if not isinstance(found, dict):
+        msg = f"{path.name}: holds no table"
+        raise TableError(msg)
     return found
 
 
@@ -363,8 +366,12 @@ def _read_toml(folder: Path, name: str) -> Raw:
     path = folder / f"{name}.toml"
     try:
         stat = path.stat()
-    except OSError:
-        return {}
+    except OSError as error:
+        absent = isinstance(error, (FileNotFoundError, NotADirectoryError))
+        if absent and not path.is_symlink():
+            return {}
+        msg = f"{name}.toml: cannot be read: {error.strerror or error}"
+        raise TableError(msg) from error
     return _parse(path, name, stat.st_mtime_ns, stat.st_size)
 
 

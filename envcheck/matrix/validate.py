@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 SCHEMA = 1
+LARGEST = 16 << 20
+"""Bytes of the largest file that is taken for a table; the largest shipped one has a hundredth."""
 
 _HEAD = ("schema", "name", "date", "source")
 _WORDS = {
@@ -47,8 +49,12 @@ def parsed(path: Path, name: str) -> dict[str, Any]:
         import tomli as tomllib
 
     file = f"{name}.toml"
+    _refuse_unreadable(path, file)
     try:
         data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        msg = f"{file}: not valid TOML: nested too deeply"
+        raise TableError(msg) from error
     except (OSError, ValueError) as error:
         msg = f"{file}: not valid TOML: {error}"
         raise TableError(msg) from error
@@ -56,6 +62,17 @@ def parsed(path: Path, name: str) -> dict[str, Any]:
     if problems:
         raise TableError("\n".join(problems))
     return data
+
+
+def _refuse_unreadable(path: Path, file: str) -> None:
+    """Turn away what would block, or fill the memory, before any of it is read."""
+    if not path.is_file():
+        msg = f"{file}: is no ordinary file"
+        raise TableError(msg)
+    size = path.stat().st_size
+    if size > LARGEST:
+        msg = f"{file}: has {size} bytes, and no table is larger than {LARGEST}"
+        raise TableError(msg)
 
 
 def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
@@ -107,16 +124,18 @@ def _order(value: Any, is_version: bool) -> tuple[int, Any]:
 
 def _problems(data: dict[str, Any], name: str) -> Iterator[str]:
     yield from _head_problems(data, name)
-    ids = set()
+    ids: set[str] = set()
     for number, source in enumerate(_list(data.get("source")), 1):
         if not isinstance(source, dict):
             yield f"[[source]] row {number}: expected a table"
             continue
         place = f"[[source]] row {number}"
         yield from _field_problems(schema.TableSource, source, place)
-        if source.get("id") in ids:
-            yield f"{place}: id: {source['id']!r} is used twice"
-        ids.add(source.get("id"))
+        id = source.get("id")
+        if isinstance(id, str) and id in ids:
+            yield f"{place}: id: {id!r} is used twice"
+        if isinstance(id, str):
+            ids.add(id)
     known = sections(name)
     for section, content in data.items():
         if section in _HEAD:
@@ -165,7 +184,7 @@ def _field_problems(kind: type[Any], row: dict[str, Any], place: str) -> Iterato
             continue
         expected = fields[field][0]
         if not _fits(value, expected):
-            yield f"{place}: {field}: expected {_WORDS[expected]}, found {value!r}"
+            yield f"{place}: {field}: expected {_WORDS[expected]}, found {_shown(value)}"
     for field, (_, required) in fields.items():
         if required and field not in row:
             yield f"{place}: {field}: missing"
@@ -186,6 +205,11 @@ def _version_problems(kind: type[schema.Row], row: dict[str, Any], place: str) -
         for value in _list(row.get(field)):
             if isinstance(value, str) and Release.maybe(value) is None:
                 yield f"{place}: {field}: {value!r} is not a version"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _fits(value: Any, expected: type) -> bool:

@@ -299,10 +299,12 @@ def without_library():
     try:
         ctypes.CDLL(LIBRARY)
     except OSError as error:
+        # A file that is there and cannot be loaded (truncated, of another machine) is no absence.
+        absent = "No such file" in text(error)
         return {
             "binding": "ctypes",
             "binding_reason": "there is no library to bind to",
-            "init": {"code": LIBRARY_NOT_FOUND, "message": text(error)},
+            "init": {"code": LIBRARY_NOT_FOUND if absent else None, "message": text(error)},
         }
     return None
 

@@ -56,6 +56,9 @@ _LIBRARY_FOLDERS = (
     "/run/opengl-driver/lib",
     "/usr/lib/aarch64-linux-gnu/nvidia",
 )
+_COMPAT = re.compile(r"/(?:cuda-)?compat(?:-[\d.-]+)?(?:/|$)")
+"""Folder of a cuda-compat libcuda: `/usr/local/cuda-13.0/compat`, `$CONDA_PREFIX/cuda-compat`."""
+
 _PACKAGE_NAMES = re.compile(
     r"nvidia-(?:driver|dkms|kernel|fabricmanager|open|headless|utils|compute|settings|persistenced"
     r"|container-toolkit|docker|imex|smi|modprobe|alternative|legacy|graphics|gds|fs|current|tesla)"
@@ -215,7 +218,7 @@ def _follow(source: Quiet, path: str, limit: int = 8) -> str:
 
 
 def _is_compat(source: Quiet, path: str) -> bool:
-    return "/compat" in path or "/compat" in _follow(source, path)
+    return any(_COMPAT.search(each) for each in (path, _follow(source, path)))
 
 
 def _dpkg(result: Result | None) -> tuple[SystemPackage, ...] | None:

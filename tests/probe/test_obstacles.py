@@ -1,4 +1,4 @@
-"""What stands in a probe's way (hidden files, odd files, silence, Ctrl-C) and must not mislead it."""
+"""What stands in a probe's way (odd files, silence, Ctrl-C, names) and must not mislead it."""
 
 from __future__ import annotations
 
@@ -170,17 +170,32 @@ def test_the_journal_is_asked_where_the_log_may_not_be_read() -> None:
 
 
 def test_an_empty_journal_is_no_answer() -> None:
-    notes = Notes()
     line = "NVRM: Xid (PCI:0000:06:00): 48"
-    assert kernel.kernel_log(REFUSED, notes, done(line + "\n")) == (line,)
-    assert notes.gaps == ()
+    assert kernel.kernel_log(REFUSED, Notes(), done(line + "\n")) == (line,)
+    notes = Notes()
     assert kernel.kernel_log(REFUSED, notes, done("")) is None
-    assert [(each.path, "not permitted" in each.reason) for each in notes.gaps] == [
+    assert [(gap.path, "not permitted" in gap.reason) for gap in notes.gaps] == [
         ("host.driver.kernel_log", True)
     ]
 
 
 # The driver's libraries.
+
+
+@pytest.mark.parametrize(
+    ("path", "compat"),
+    [
+        ("/usr/local/cuda-13.0/compat/libcuda.so.1", True),
+        ("/usr/local/cuda/compat/lib.real/libcuda.so.1", True),
+        ("/opt/conda/cuda-compat/libcuda.so.1", True),
+        ("/usr/local/cuda/compat", True),
+        ("/opt/compatible/lib/libcuda.so.1", False),
+        ("/usr/lib/x86_64-linux-gnu/libcuda.so.1", False),
+    ],
+)
+def test_which_paths_are_of_cuda_compat(path: str, compat: bool) -> None:
+    assert driver_files._is_compat(quiet(Fake())[0], path) is compat
+
 
 NO_KERNEL = Kernel(
     module_version=None,
