@@ -82,6 +82,7 @@ def build_parser() -> tuple[Parser, dict[str, Parser]]:
     _doctor(made["doctor"])
     _snapshot(made["snapshot"])
     _explain(made["explain"])
+    _tables(made["tables"])
     made["completion"].add_argument(
         "shell", type=_one_of(SHELLS), choices=SHELLS, metavar="SHELL", help="bash, zsh or tcsh"
     )
@@ -137,6 +138,61 @@ def _snapshot(parser: Parser) -> None:
 def _explain(parser: Parser) -> None:
     parser.add_argument("id", nargs="?", metavar="ID", help="id of a finding, as reports show it")
     parser.add_argument("--list", action="store_true", help="list every id with its one-line title")
+
+
+def _tables(parser: Parser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
+    made: dict[str, Parser] = {}
+    for name, (summary, description, end) in helptext.TABLES.items():
+        made[name] = actions.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.\n\n{description}",
+            epilog=end,
+        )
+    made["show"].add_argument("name", metavar="NAME", help="a table, as the list names it")
+    made["refresh"].add_argument("name", metavar="NAME", help="torch, tensorflow, jax, cudnn, nccl")
+    for name in ("list", "show"):
+        made[name].add_argument("--json", action="store_true", help="print JSON")
+    made["check"].add_argument("--dir", metavar="DIR", help="check the tables in a folder")
+    _refresh(made["refresh"])
+    for each in made.values():
+        each.add_argument(
+            "--tables", metavar="DIR", help="lay your own tables over the shipped ones"
+        )
+        parser.flags.extend(each.flags)
+
+
+def _refresh(parser: Parser) -> None:
+    parser.add_argument("--write", action="store_true", help="also change the file")
+    parser.add_argument(
+        "--release",
+        action="append",
+        default=[],
+        metavar="VERSION",
+        help="read this release only; repeatable (default: all from the oldest listed one on)",
+    )
+    parser.add_argument(
+        "--arches",
+        action="store_true",
+        help="also read which GPUs torch was compiled for: some ten requests more a wheel",
+    )
+    parser.add_argument(
+        "--index-url",
+        metavar="URL",
+        help="package index (default: the one that pip is configured to use)",
+    )
+    parser.add_argument(
+        "--cache",
+        metavar="DIR",
+        help="keep what was read in this folder (default: below $XDG_CACHE_HOME)",
+    )
+    parser.add_argument(
+        "--from",
+        dest="saved",
+        metavar="DIR",
+        help="read from a folder that --cache filled, without any network",
+    )
 
 
 def _machine(parser: Parser) -> None:
@@ -202,12 +258,12 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         UsageError: it cannot be understood; the message says what was probably meant.
     """
     parser, commands = build_parser()
-    command = next((word for word in argv if not word.startswith("-")), None)
-    if command is not None and command not in commands:
-        known = ", ".join(commands)
-        hint = suggestion(command, tuple(commands)) or f"choose from {known}"
-        msg = f"no command '{command}': {hint}"
-        raise UsageError(msg)
+    plain = [word for word in argv if not word.startswith("-")]
+    command = plain[0] if plain else None
+    if command is not None:
+        _known("command", command, tuple(commands))
+    if command == "tables" and len(plain) > 1:
+        _known("action", plain[1], tuple(helptext.TABLES))
     args, extra = parser.parse_known_args(argv)
     if extra:
         flags = (commands[command] if command else parser).flags
@@ -218,7 +274,17 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if command is None:
         msg = "no command given: try 'envcheck doctor'"
         raise UsageError(msg)
+    if command == "tables" and args.action is None:
+        msg = f"no action given: choose from {', '.join(helptext.TABLES)}"
+        raise UsageError(msg)
     return args
+
+
+def _known(what: str, word: str, known: Sequence[str]) -> None:
+    if word not in known:
+        hint = suggestion(word, known) or f"choose from {', '.join(known)}"
+        msg = f"no {what} '{word}': {hint}"
+        raise UsageError(msg)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -268,6 +334,10 @@ def _run(args: argparse.Namespace) -> int:
             from envcheck.commands import explain
 
             return explain.run(args)
+        case "tables":
+            from envcheck.commands import tables
+
+            return tables.run(args)
         case _:
             from envcheck.commands import completion
 

@@ -169,7 +169,10 @@ def _row(
         values.pop("note", None)
     if old is None and new.note is not None:
         values["note"] = new.note
-    values.update(source=new.source, method=method, confidence="high")
+    # What was not looked for is no surer than it was.
+    others = {*(old or {})} - {*new.values, *_ORIGIN}
+    confidence = old["confidence"] if old is not None and others else "high"
+    values.update(source=new.source, method=method, confidence=confidence)
     order = toml_rows.field_order(kind)
     return {name: values[name] for name in order if values.get(name) is not None}
 

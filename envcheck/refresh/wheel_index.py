@@ -9,11 +9,12 @@ import hashlib
 import re
 import zipfile
 import zlib
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 from envcheck.refresh import metadata, page
-from envcheck.refresh.client import AbsentError, without_login
+from envcheck.refresh.client import AbsentError, Answer, without_login
 from envcheck.refresh.remote_file import RemoteFile
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class WheelIndex:
         for base in self._urls:
             url = f"{base.rstrip('/')}/{quote(project)}/"
             try:
-                answer = client.get(url, page.ACCEPT)
+                answer = _local_page(url) or client.get(url, page.ACCEPT)
             except AbsentError as error:
                 missing = missing or error
                 continue
@@ -178,7 +179,7 @@ class WheelIndex:
         """A wheel opened; the last one stays open, since several members are asked for in turn."""
         if self._open is None or self._open[0] != wheel.filename:
             self._open = None
-            path = self._store.file(wheel.project, wheel.filename)
+            path = self._store.file(wheel.project, wheel.filename) or _local(wheel.url)
             try:
                 if path is not None:
                     archive = zipfile.ZipFile(path)
@@ -231,6 +232,28 @@ class WheelIndex:
             msg = f"{wheel.filename}: {name} cannot be read: {error}"
             raise AbsentError(msg) from error
         return "\n".join(found)
+
+
+def _local(url: str) -> Path | None:
+    """The path that a `file:` address means."""
+    parts = urlsplit(url)
+    return Path(unquote(parts.path)) if parts.scheme == "file" else None
+
+
+def _local_page(url: str) -> Answer | None:
+    """The page of a project in a folder laid out as an index.
+
+    Raises:
+        AbsentError: the folder does not have it.
+    """
+    folder = _local(url)
+    if folder is None:
+        return None
+    for name, kind in (("index.json", "json"), ("index.html", "html")):
+        if (folder / name).is_file():
+            return Answer(data=(folder / name).read_bytes(), url=url, kind=kind)
+    msg = f"the package index does not have {folder.name}"
+    raise AbsentError(msg)
 
 
 def _between(

@@ -46,10 +46,8 @@ AFTER_DRIVER = (
     "libcuda-not-linkable",
     "wsl-gpu-unavailable",
     "container-toolkit-missing",
-    "container-without-gpu",
     "container-device-access-lost",
     "cdi-spec-missing",
-    "driver-capabilities-missing",
     "shm-too-small",
 )
 """Ids whose findings follow from a driver that does not work, or cannot be judged without one."""

@@ -140,7 +140,7 @@ def _no_compute(snapshot: Snapshot) -> bool:
     component="container",
     when=_no_compute,
     explains=(
-        *(each for each in facts.AFTER_DRIVER if each != "driver-capabilities-missing"),
+        *facts.AFTER_DRIVER,
         "cuda-libraries-missing",
         "driver-missing",
     ),
