@@ -165,7 +165,8 @@ def _full(
         own = {name: default for name, default in defaults.items() if name not in _ORIGIN}
         values = {**own, **dict.fromkeys(_ORIGIN), **row}
     source = sources.get(str(values.pop("source", None)))
-    found = [] if source is None else [{"url": None, **source}]
+    fields = ("id", "title", "url", "retrieved")
+    found = [] if source is None else [{name: source.get(name) for name in fields}]
     return {**values, "sources": found}
 
 

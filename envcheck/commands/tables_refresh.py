@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from envcheck.commands.output import emit, say
+from envcheck.commands.output import emit, say, width
 from envcheck.commands.tables import overlay, table_name
 from envcheck.errors import UsageError
 from envcheck.matrix.loader import Matrix
@@ -46,7 +46,10 @@ def run(args: Namespace) -> int:
         arches=args.arches,
     )
     derive, listed = reader(name)
-    derived = derive(index, scope)
+    try:
+        derived = derive(index, scope)
+    finally:
+        _progress("")
     outcome = merge.compare(derived, scope, listed, today)
     after = before
     if outcome.changes:
@@ -56,6 +59,7 @@ def run(args: Namespace) -> int:
     if args.write and after != before:
         _write(target, name, after)
     _say(name, derived, outcome, client)
+    _say_missing(name, scope, derived)
     return 1 if outcome.contradicted else 0
 
 
@@ -119,7 +123,19 @@ def _index(args: Namespace) -> tuple[WheelIndex, Client | None]:
         settings = IndexSettings(url=args.index_url, ca_file=os.environ.get("PIP_CERT") or None)
     client = Client(index=settings.url, ca_file=settings.ca_file)
     cache = default_cache(settings.url) if args.cache is None else Path(args.cache)
-    return WheelIndex(Store(cache), client, (settings.url, *settings.extra)), client
+    urls = (settings.url, *settings.extra)
+    return WheelIndex(Store(cache), client, urls, _progress), client
+
+
+def _progress(name: str) -> None:
+    """Name what is being fetched on the last line of a terminal, in place of the one before."""
+    import sys
+
+    from envcheck.report.foreign import clean
+
+    if sys.stderr is not None and sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{clean(name)[: width() - 1]}" if name else "\r\x1b[K")
+        sys.stderr.flush()
 
 
 def _write(target: Path, name: str, text: str) -> None:
@@ -157,6 +173,14 @@ def _say(name: str, derived: Derived, outcome: merge.Outcome, client: Client | N
     asked = "" if client is None else f", {client.requests} requests"
     rows = len(derived.rows)
     say(f"{name}: {rows} rows derived, {len(outcome.changes)} to be changed or added{asked}")
+
+
+def _say_missing(name: str, scope: Scope, derived: Derived) -> None:
+    """Releases that were asked for by name and of which nothing was found."""
+    known = {str(value) for row in derived.rows for value in row.values.values()}
+    for release in scope.releases:
+        if release not in known and release not in derived.unread:
+            say(f"{name}: no release {release} on the index, or one older than the table")
 
 
 def _today() -> str:

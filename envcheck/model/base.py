@@ -2,7 +2,8 @@
 
 The methods that `dataclass(frozen=True)` generates cost about a millisecond per class at import,
 and there are some seventy classes, so they share one constructor, one comparison and one
-representation instead. They are still dataclasses: `dataclasses.fields` and `dataclasses.replace` work on them.
+representation instead. They are still dataclasses: `dataclasses.fields` and `dataclasses.replace`
+work on them.
 """
 
 from __future__ import annotations

@@ -6,13 +6,12 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Any
 
-from envcheck.refresh.client import AbsentError
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from packaging.version import Version
 
+    from envcheck.refresh.client import AbsentError
     from envcheck.refresh.page import Wheel
 
 PLATFORMS = ("linux_aarch64", "linux_x86_64")
@@ -129,10 +128,15 @@ def platforms(wheels: Iterable[Wheel]) -> list[str]:
 
 
 def typical(wheels: Sequence[Wheel]) -> Wheel:
-    """One wheel to stand for those of a release and platform: that of the middle interpreter."""
+    """One wheel to stand for those of a release and platform: that of the middle interpreter.
+
+    Of several builds for that interpreter, it is the one that pip would take.
+    """
     ordinary = [wheel for wheel in wheels if not wheel.python.endswith("t")] or list(wheels)
-    ordinary.sort(key=lambda wheel: (_tag_order(wheel.python), wheel.filename))
-    return ordinary[len(ordinary) // 2]
+    tags = python_tags(ordinary)
+    middle = tags[len(tags) // 2]
+    alike = (wheel for wheel in ordinary if wheel.python == middle)
+    return max(alike, key=lambda wheel: (wheel.build, wheel.platform, wheel.filename))
 
 
 def withdrawn(wheels: Sequence[Wheel]) -> bool:

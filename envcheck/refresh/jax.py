@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from envcheck.refresh.wheel_index import WheelIndex
 
 SOURCE = "jax-wheels"
-TITLE = (
-    "METADATA of the jax, jaxlib and jax-cuda plugin wheels on the Python package index"
-)
+TITLE = "METADATA of the jax, jaxlib and jax-cuda plugin wheels on the Python package index"
 
 _MAJOR = re.compile(r"cuda(\d+)\Z")
 _PLUGIN = re.compile(r"jax-cuda(\d+)-plugin\Z")
@@ -89,9 +87,7 @@ def _majors(metadata: Metadata) -> list[str]:
     return sorted(found, key=int)
 
 
-def _plugin(
-    index: WheelIndex, release: str, major: str, metadata: Metadata
-) -> DerivedRow | None:
+def _plugin(index: WheelIndex, release: str, major: str, metadata: Metadata) -> DerivedRow | None:
     wheels = dict(by_release(index.wheels(f"jax-cuda{major}-plugin"))).get(release, [])
     linux = [wheel for wheel in wheels if platforms([wheel])]
     if not linux:

@@ -155,9 +155,7 @@ def _same(old: Any, new: Any) -> bool:
     return bool(old == new or (old in (None, False) and new in (None, False)))
 
 
-def _row(
-    kind: type[schema.Row], old: Mapping[str, Any] | None, new: DerivedRow
-) -> dict[str, Any]:
+def _row(kind: type[schema.Row], old: Mapping[str, Any] | None, new: DerivedRow) -> dict[str, Any]:
     """The row as it is to be: what was not looked for stays, the origin is the new one."""
     method = "measured" if new.measured else "published"
     values = dict(old or {})

@@ -21,7 +21,6 @@ NCCL_TITLE = "The nvidia-nccl Python packages"
 _LIBRARY = re.compile(r".*/lib/(libcudnn[^/]*\.so[^/]*)\Z")
 
 
-
 def listed(section: str, row: dict[str, Any]) -> bool:
     """Whether the index should list what a row of the table describes."""
     return section == "release" and bool(row.get("cuda_majors"))

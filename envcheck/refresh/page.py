@@ -18,7 +18,7 @@ ACCEPT = (
 
 # Build tags start with a digit; a local version has a plus sign.
 _WHEEL = re.compile(
-    r"(?P<project>[A-Za-z0-9_.]+)-(?P<version>[A-Za-z0-9_.!+]+)(?:-\d[^-/]*)?"
+    r"(?P<project>[A-Za-z0-9_.]+)-(?P<version>[A-Za-z0-9_.!+]+)(?:-(?P<build>\d+)[^-/]*)?"
     r"-(?P<python>[a-z0-9_.]+)-(?P<abi>[a-z0-9_.]+)-(?P<platform>[A-Za-z0-9_.]+)\.whl\Z"
 )
 _GLIBC = re.compile(r"manylinux_(\d+)_(\d+)_")
@@ -41,6 +41,7 @@ class Wheel:
         url: where it is; empty for a page that was saved.
         metadata: digest of the separate metadata file as `sha256=...`, empty when the page gives
             none; absent when there is no such file.
+        build: build number; of wheels alike otherwise, pip takes the one with the highest.
         yanked: whether it was withdrawn.
         size: bytes.
     """
@@ -53,6 +54,7 @@ class Wheel:
     glibc: str | None = None
     url: str = ""
     metadata: str | None = None
+    build: int = 0
     yanked: bool = False
     size: int | None = None
 
@@ -163,6 +165,7 @@ def _wheel(project: str, file: dict[str, Any], page: str) -> Wheel | None:
         glibc=glibc,
         url=urljoin(page, url).partition("#")[0],
         metadata=_digest(file),
+        build=int(match["build"] or 0),
         yanked=bool(file.get("yanked")),
         size=size if isinstance(size, int) else None,
     )

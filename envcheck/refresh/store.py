@@ -1,8 +1,8 @@
 """A folder of what was read from an index: the cache of one run, the saved pages of another.
 
 `<project>/index.json` or `index.html` lists a project's wheels, `<project>/<wheel>.metadata` is the
-METADATA of one, and `<project>/<wheel>/` holds other members of it. A wheel of its own may stand
-there too. What is in a wheel never changes, so nothing here grows old but the list.
+METADATA of one, and `<project>/<wheel>/<member>.txt` another member of it. The wheel itself may
+stand there too. What is in a wheel never changes, so nothing here grows old but the list.
 """
 
 from __future__ import annotations
@@ -39,16 +39,22 @@ class Store:
 
     def write(self, data: bytes, *place: str) -> None:
         """Keep a file; a folder that cannot be written to keeps nothing, which is no error."""
+        import contextlib
         import tempfile
 
         path = self._path(*place)
+        draft: Path | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as draft:
-                draft.write(data)
-            Path(draft.name).replace(path)
+            descriptor, name = tempfile.mkstemp(dir=path.parent)
+            draft = Path(name)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+            draft.replace(path)
         except OSError:
-            return
+            if draft is not None:
+                with contextlib.suppress(OSError):
+                    draft.unlink()
 
     def file(self, *place: str) -> Path | None:
         """Path of a file that is there."""

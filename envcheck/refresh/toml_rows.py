@@ -6,13 +6,15 @@ Only what tables hold can be written: texts, whole numbers, true and false, list
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import TYPE_CHECKING, Any
 
-from envcheck.matrix import schema
 from envcheck.matrix.validate import row_key, sections
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from envcheck.matrix import schema
 
 _HEAD = ("schema", "name", "date")
 _LAST = ("source", "method", "confidence", "note")
@@ -46,7 +48,7 @@ def dump(table: Mapping[str, Any], comment: str = "") -> str:
         if isinstance(content, dict):
             blocks.append(f"{section} = {_inline(content, names)}")
         else:
-            rows = sorted(content, key=lambda row, kind=kind: row_key(kind, row))
+            rows = sorted(content, key=functools.partial(row_key, kind))
             blocks.append(_array(section, (_inline(row, names) for row in rows)))
     return "\n\n".join(blocks) + "\n"
 

@@ -141,7 +141,7 @@ def _pin(requires: tuple[Requirement, ...], name: re.Pattern[str]) -> str | None
 
 def _arches(index: WheelIndex, wheel: Wheel) -> list[str]:
     for library in _LIBRARIES:
-        keep = library.rpartition("/")[2] + ".arches"
+        keep = library.rpartition("/")[2] + ".arches.txt"
         found = index.search(wheel, library, _ARCHES, keep)
         if found and len(found) == 1:
             return sorted(found[0].split(), key=arch_order)

@@ -38,7 +38,11 @@ class WheelIndex:
     """Answers questions about wheels, from the store first, else from the index."""
 
     def __init__(
-        self, store: Store, client: Client | None = None, urls: Sequence[str] = ()
+        self,
+        store: Store,
+        client: Client | None = None,
+        urls: Sequence[str] = (),
+        progress: Callable[[str], None] = lambda _name: None,
     ) -> None:
         """Prepare; nothing is read yet.
 
@@ -46,10 +50,12 @@ class WheelIndex:
             store: what was read before; what is read now is added to it.
             client: asks the index; without one, the store is all there is.
             urls: the main index, then those for projects that it does not have.
+            progress: is told the name of each page and wheel that is about to be fetched.
         """
         self._store = store
         self._client = client
         self._urls = urls
+        self._progress = progress
         self._pages: dict[str, tuple[Wheel, ...]] = {}
         self._open: tuple[str, zipfile.ZipFile] | None = None
 
@@ -99,7 +105,7 @@ class WheelIndex:
             AbsentError: the wheel is not there, or damaged.
             UnreachableError: the index does not answer.
         """
-        return self._kept(wheel, name, lambda archive: self._text(wheel, archive, name))
+        return self._kept(wheel, f"{name}.txt", lambda archive: self._text(wheel, archive, name))
 
     def names(self, wheel: Wheel) -> tuple[str, ...]:
         """Names of all files in a wheel.
@@ -140,6 +146,7 @@ class WheelIndex:
         raise AbsentError(msg)
 
     def _fetched_page(self, client: Client, project: str) -> tuple[Wheel, ...]:
+        self._progress(project)
         missing: AbsentError | None = None
         for base in self._urls:
             url = f"{base.rstrip('/')}/{quote(project)}/"
@@ -153,6 +160,7 @@ class WheelIndex:
 
     def _separate_metadata(self, client: Client, wheel: Wheel) -> bytes | None:
         """The metadata file beside a wheel, None when it is not what the page says."""
+        self._progress(wheel.filename)
         try:
             data = client.get(f"{wheel.url}.metadata").data
         except AbsentError:
@@ -184,6 +192,7 @@ class WheelIndex:
                 if path is not None:
                     archive = zipfile.ZipFile(path)
                 elif self._client is not None:
+                    self._progress(wheel.filename)
                     remote = RemoteFile(self._client, without_login(wheel.url))
                     archive = zipfile.ZipFile(cast("BinaryIO", remote))
                 else:
@@ -256,9 +265,7 @@ def _local_page(url: str) -> Answer | None:
     raise AbsentError(msg)
 
 
-def _between(
-    pattern: re.Pattern[bytes], text: bytes, begin: int, end: int
-) -> dict[str, None]:
+def _between(pattern: re.Pattern[bytes], text: bytes, begin: int, end: int) -> dict[str, None]:
     """Matches that start within bounds, in order."""
     return {
         match.group().decode("ascii", "replace"): None

@@ -35,7 +35,6 @@ AFTER_DRIVER = (
     "driver-branch-ended",
     "gpu-missing-from-driver",
     "gpu-exclusive-mode",
-    "gpu-init-failed",
     "gpu-memory-occupied",
     "fabric-manager-not-running",
     "fabric-manager-version-mismatch",
@@ -46,7 +45,6 @@ AFTER_DRIVER = (
     "libcuda-not-linkable",
     "wsl-gpu-unavailable",
     "container-toolkit-missing",
-    "container-device-access-lost",
     "cdi-spec-missing",
     "shm-too-small",
 )

@@ -19,6 +19,7 @@ from envcheck.model.snapshot import Snapshot
 from envcheck.probe.record import Recorded
 from envcheck.probe.snapshot import take_snapshot
 from tests.machines import edit
+from tests.machines.against_smi import differences
 
 HERE = Path(__file__).parent
 
@@ -161,6 +162,18 @@ def test_edited_machines_are_fresh(name: str, tmp_path: Path) -> None:
         if each.is_file()
     }
     assert made == kept
+
+
+def test_recorded_facts_are_those_of_nvidia_smi() -> None:
+    """The facts of the real machine against `nvidia-smi -q -x` of the same minute."""
+    snapshot = take_snapshot(Recorded(str(HERE / "h200x1")))
+    xml = (HERE / "h200x1-nvidia-smi-q.xml").read_text("utf-8")
+    assert differences(snapshot, xml) == []
+    wrong = xml.replace("NVIDIA H200<", "NVIDIA H100<").replace("580.159.04<", "580.95.05<")
+    assert [each.partition(":")[0] for each in differences(snapshot, wrong)] == [
+        "driver",
+        "GPU 0 name",
+    ]
 
 
 def test_no_gpu_is_an_error_for_who_requires_one() -> None:

@@ -82,7 +82,13 @@ def test_payloads_import_the_standard_library_only(path: Path) -> None:
 
     tops = {name.partition(".")[0] for name in imports(path)} - {"__future__"}
     # What a payload is there to ask is imported inside it, and may be missing.
-    assert tops <= set(sys.stdlib_module_names) | {"elf_headers", "pynvml", "torch", "jax", "tensorflow"}
+    assert tops <= set(sys.stdlib_module_names) | {
+        "elf_headers",
+        "pynvml",
+        "torch",
+        "jax",
+        "tensorflow",
+    }
 
 
 def test_files_stay_readable() -> None:

@@ -72,7 +72,9 @@ def test_the_wheel_holds_the_code_the_data_and_nothing_else(built: tuple[Path, P
                 assert f"envcheck/_data/{path.relative_to(ROOT).as_posix()}" in names
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"envcheck"}
-    assert [name for name in names if "_data/matrices/refresh" in name or name.endswith(".pyc")] == []
+    assert [
+        name for name in names if "_data/matrices/refresh" in name or name.endswith(".pyc")
+    ] == []
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
 
 

@@ -21,8 +21,17 @@ Machine = Callable[..., Live]
 def build(folder: Path, stub: str, library: str, *flags: str) -> None:
     folder.mkdir(exist_ok=True)
     subprocess.run(
-        ["gcc", "-shared", "-fPIC", "-Wall", "-Werror", *flags, "-o", str(folder / library)]
-        + [str(STUBS / stub)],
+        [
+            "gcc",
+            "-shared",
+            "-fPIC",
+            "-Wall",
+            "-Werror",
+            *flags,
+            "-o",
+            str(folder / library),
+            str(STUBS / stub),
+        ],
         check=True,
     )
 

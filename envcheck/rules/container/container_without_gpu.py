@@ -22,7 +22,7 @@ NOTHING = frozenset({"", "void", "none"})
 NO_PERMISSION = 4
 UNKNOWN_ERROR = 999
 
-SHM = "/dev/shm"  # noqa: S108 - the shared memory itself is the subject
+SHM = "/dev/shm"  # the shared memory itself is the subject
 
 DEFAULT_SHM_BYTES = 64 << 20
 """What container engines give to /dev/shm when nothing else is asked for."""

@@ -29,7 +29,7 @@ def _compat_in_front(snapshot: Snapshot) -> bool:
     "forward-compat-unsupported",
     component="cuda",
     when=_compat_in_front,
-    explains=("driver-too-old", "driver-state-stale", "driver-library-mismatch"),
+    explains=("driver-too-old", "driver-state-stale"),
 )
 def forward_compat_unsupported(snapshot: Snapshot, matrix: Matrix) -> Answer:
     """cuda-compat is used only where forward compatibility is offered.
