@@ -7,7 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from envcheck.errors import TableError
-from envcheck.matrix.validate import row_key, sections
+from envcheck.matrix.validate import form_problems, row_key, sections
 from envcheck.versions import Release
 
 if TYPE_CHECKING:
@@ -50,6 +50,11 @@ def everything(
             table = matrix.table(name)
         except TableError as error:
             found += str(error).splitlines()
+            continue
+        # A compiled table was never looked at since it was built.
+        form = [f"{name}.toml: {text}" for text in form_problems(dict(table), name)]
+        found += form
+        if form:
             continue
         found += [f"{name}.toml: {text}" for text in _rows(table, name)]
         found += [f"{name}.toml: {text}" for text in _sources(table, day, titles)]

@@ -340,10 +340,16 @@ class Matrix:
 
 
 def _build(kind: type[R], values: Raw) -> R:
-    made = {
-        name: tuple(value) if value.__class__ is list else value for name, value in values.items()
-    }
-    return cast("R", cast("Any", kind)(**made))
+    try:
+        made = {
+            name: tuple(value) if value.__class__ is list else value
+            for name, value in values.items()
+        }
+        return cast("R", cast("Any", kind)(**made))
+    except (TypeError, AttributeError) as error:
+        # Only a compiled table gets here unchecked, and only when it was damaged since.
+        msg = f"{kind.table}: [[{kind.section}]]: {error}"
+        raise TableError(msg) from error
 
 
 def _read_compiled(path: Path) -> Raw:

@@ -58,7 +58,7 @@ def parsed(path: Path, name: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         msg = f"{file}: not valid TOML: {error}"
         raise TableError(msg) from error
-    problems = [f"{file}: {problem}" for problem in _problems(data, name)]
+    problems = [f"{file}: {problem}" for problem in form_problems(data, name)]
     if problems:
         raise TableError("\n".join(problems))
     return data
@@ -122,7 +122,13 @@ def _order(value: Any, is_version: bool) -> tuple[int, Any]:
     return (3, str(value))
 
 
-def _problems(data: dict[str, Any], name: str) -> Iterator[str]:
+def form_problems(data: dict[str, Any], name: str) -> Iterator[str]:
+    """Everything that is wrong with the form of a table: section, row and field of each problem.
+
+    Args:
+        data: plain content.
+        name: the name that the table must carry.
+    """
     yield from _head_problems(data, name)
     ids: set[str] = set()
     for number, source in enumerate(_list(data.get("source")), 1):

@@ -119,7 +119,8 @@ class Library:
     wins_for: tuple[str, ...] = ()
     """Frameworks whose loader would take this copy."""
     via: str | None = None
-    """Why it wins: rpath, LD_LIBRARY_PATH, runpath, cache, default."""
+    """Why it wins: rpath, LD_LIBRARY_PATH, runpath, cache, default, LD_PRELOAD, framework (it
+    opens the copy by its path)."""
 
 
 @model

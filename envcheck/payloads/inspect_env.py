@@ -17,7 +17,16 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # A look at a machine leaves no file behind.
 sys.dont_write_bytecode = True
 
-from elf_headers import elf  # noqa: E402 - found by the line above
+from elf_headers import (  # noqa: E402 - found by the line above
+    arch_flags,
+    elf,  # noqa: F401 - for the tests of this script
+    executable_elf,
+    jax_loading,
+    listed,
+    native_libraries,
+    outer_libraries,
+    torch_loading,
+)
 
 MARKER = "envcheck-json:"
 
@@ -29,11 +38,6 @@ FRAMEWORKS = re.compile(
     r"|transformer-engine.*|cuda-toolkit|apex|numpy)$"
 )
 CUDA_OWNERS = re.compile(r"(nvidia-|torch|jax|tensorflow|onnxruntime|cupy)")
-CUDA_LIBRARY = re.compile(
-    r"lib(cudart|cublas|cublasLt|cudnn\w*|nccl|cufft|curand|cusolver|cusparse|cusparseLt|nvrtc"
-    r"|nvJitLink|cupti|nvshmem_host)(-[0-9a-f]{8})?\.so(\.[\d.]+)?$"
-)
-LOADERS = ("libtorch_global_deps.so", "libtorch_cuda.so", "libc10_cuda.so", "xla_cuda_plugin.so")
 
 
 def read(path, limit=4000000):
@@ -46,14 +50,6 @@ def read(path, limit=4000000):
             return stream.read(limit)
     except (OSError, ValueError):
         return None
-
-
-def listed(path):
-    """Names in a folder, sorted; none when it cannot be listed."""
-    try:
-        return sorted(os.listdir(path))
-    except OSError:
-        return []
 
 
 def normalised(name):
@@ -188,59 +184,6 @@ def version_file(path):
     return found
 
 
-def native_libraries(sites, prefix):
-    """CUDA libraries below the environment, with what their headers say."""
-    folders = []
-    for site in sites:
-        folders += [os.path.join(site, "torch", "lib")]
-        for each in listed(os.path.join(site, "nvidia")):
-            folders.append(os.path.join(site, "nvidia", each, "lib"))
-        for each in listed(os.path.join(site, "jax_plugins")):
-            folders.append(os.path.join(site, "jax_plugins", each))
-    folders.append(os.path.join(prefix, "lib"))
-    found = []
-    for folder in dict.fromkeys(folders):
-        for name in listed(folder):
-            if CUDA_LIBRARY.match(name) or name in LOADERS:
-                found.append(library(os.path.join(folder, name)))
-    return [each for each in found if each is not None]
-
-
-def library(path):
-    """One file: where it really is, and its ELF facts; None for what the loader passes over.
-
-    It passes over links to nothing and over files of another word size.
-    """
-    if not os.path.isfile(path) or other_size(path):
-        return None
-    facts = elf(path) or {"unreadable": True}
-    facts["path"] = path
-    real = os.path.realpath(path)
-    if real != path:
-        facts["real"] = real
-    return facts
-
-
-def other_size(path):
-    """Whether this is an ELF file of another word size than this process."""
-    try:
-        with open(path, "rb") as stream:
-            head = stream.read(5)
-    except OSError:
-        return False
-    return head[:4] == b"\x7fELF" and head[4:] != (b"\x02" if sys.maxsize > 2**32 else b"\x01")
-
-
-def outer_libraries(folders):
-    """CUDA libraries in folders outside the environment (LD_LIBRARY_PATH, the loader's cache)."""
-    found = []
-    for folder in folders:
-        for name in listed(folder):
-            if CUDA_LIBRARY.match(name) and ".so." in name:
-                found.append(library(os.path.join(folder, name)))
-    return [each for each in found if each is not None]
-
-
 def header_version(folder, name):
     """Version that a C header next to a library states, as parts by macro name."""
     for place in ("../include", "../../include", "../../../include"):
@@ -265,14 +208,6 @@ def owners(found):
                 full = os.path.normpath(os.path.join(facts["location"], path))
                 claims.setdefault(full, []).append(name)
     return claims
-
-
-def executable_elf():
-    """Headers of the interpreter itself: its DT_RPATH serves all that it loads."""
-    path = os.path.realpath("/proc/self/exe")
-    facts = elf(path) or {"unreadable": True}
-    facts["path"] = path
-    return facts
 
 
 def python_facts():
@@ -318,21 +253,76 @@ def environment_files(prefix):
     }
 
 
-def describe(sites, prefix, outer):
-    """Everything below an environment's folders."""
-    found = distributions(sites)
-    versions = {}
+def build_info(site):
+    """What TensorFlow's build wrote down about itself: constants, and lists of them."""
+    path = os.path.join(site, "tensorflow", "python", "platform", "build_info.py")
+    text = read(path, 100000)
+    found = {}
+    try:
+        for node in ast.walk(ast.parse(text or "")):
+            # In a list of pairs or, some day, in a dictionary.
+            pairs = []  # type: list[tuple[ast.expr | None, ast.expr]]
+            if isinstance(node, ast.Tuple) and len(node.elts) == 2:
+                pairs = [(node.elts[0], node.elts[1])]
+            elif isinstance(node, ast.Dict):
+                pairs = list(zip(node.keys, node.values))
+            for key, value in pairs:
+                if key is not None:
+                    found[ast.literal_eval(key)] = ast.literal_eval(value)
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return None
+    return found if "is_cuda_build" in found else None
+
+
+def versions_of(sites):
+    """What frameworks say of themselves in a file, by the folder that Python would import."""
+    found = {}
     for site in sites:
         for package in ("torch", "jaxlib", "tensorflow", "torchvision", "torchaudio"):
             facts = version_file(os.path.join(site, package, "version.py"))
-            if facts is not None and package not in versions:
+            if facts is None and package == "tensorflow":
+                facts = build_info(site)
+            if facts is not None and package not in found:
                 facts["location"] = site
-                versions[package] = facts
+                found[package] = facts
+    return found
+
+
+def loading(sites, versions):
+    """How torch and JAX open CUDA libraries by path, where they are installed."""
+    torch = versions.get("torch")
+    return {
+        "torch": torch_loading(torch["location"]) if torch and torch.get("cuda") else None,
+        "jax": jax_loading(sites),
+    }
+
+
+def arches(package, torch, prefix):
+    """Architectures in torch itself, for builds of which no table can know: not pip's wheels.
+
+    The library that lists them has tens of megabytes, which takes longer than all the rest.
+    """
+    if not torch or not torch.get("cuda"):
+        return None
+    installer = (package or {}).get("installer")
+    published = re.search(r"^[\d.]+(\+cu\d+)?$", torch.get("__version__") or "")
+    if installer in ("pip", "uv", "poetry", "pdm") and published:
+        return None
+    # Conda keeps torch's libraries with all others.
+    places = (os.path.join(torch["location"], "torch", "lib"), os.path.join(prefix, "lib"))
+    paths = [os.path.join(each, "libtorch_python.so") for each in places]
+    return next((arch_flags(each) for each in paths if os.path.isfile(each)), None)
+
+
+def describe(sites, prefix, outer):
+    """Everything below an environment's folders."""
+    found = distributions(sites)
+    versions = versions_of(sites)
     claims = owners(found)
     libraries = native_libraries(sites, prefix)
     for each in libraries:
         each["owners"] = claims.get(each["path"], [])
-    outside = outer_libraries(outer)
+    outside = outer_libraries(outer, libraries)
     for each in outside:
         folder = os.path.dirname(each.get("real") or each["path"])
         if "libcudnn" in each["path"]:
@@ -346,11 +336,21 @@ def describe(sites, prefix, outer):
         "packages": packages,
         "conda_packages": conda_packages(prefix),
         "versions": versions,
+        "arches": arches(found.get("torch"), versions.get("torch"), prefix),
+        "loading": loading(sites, versions),
         "libraries": libraries,
         "outer_libraries": outside,
         "shared_files": {path: names for path, names in claims.items() if len(names) > 1},
         "files": environment_files(prefix),
     }
+
+
+def working_folder():
+    """Where this process stands; None when that is gone."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
 
 
 def main(arguments):
@@ -365,13 +365,19 @@ def main(arguments):
     else:
         # The script's folder stands where a user's program would have its own.
         sites = [
-            each for each in sys.path if each and os.path.abspath(each) not in (here, os.getcwd())
+            each
+            for each in sys.path
+            if each and os.path.abspath(each) not in (here, working_folder())
         ]
         sites = [each for each in sites if os.path.isdir(each)]
         prefix = sys.prefix
         answer["python"] = python_facts()
     answer.update(describe(sites, prefix, options["--library-folder"]))
-    print("\n" + MARKER + json.dumps(answer))
+    # Names of files need not be text: what is none is shown as `?`.
+    line = "\n" + MARKER + json.dumps(answer, ensure_ascii=False) + "\n"
+    sys.stdout.flush()
+    sys.stdout.buffer.write(line.encode("utf-8", "replace"))
+    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,13 +15,14 @@ from envcheck.model.environment import (
     Variable,
 )
 from envcheck.paths import payload
-from envcheck.probe import libraries, toolkits
+from envcheck.probe import libraries, loader, toolkits
 from envcheck.probe.answers import payload_answer
 from envcheck.probe.driver_files import LDCONFIG, cached_libraries
 from envcheck.probe.frameworks import deep_commands, read_frameworks
 from envcheck.probe.quiet import Quiet
 from envcheck.probe.redact import recorded_variables
 from envcheck.probe.source import Command, Result
+from envcheck.probe.target import without_interpreter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from envcheck.probe.target import Target
 
 INSPECT = "payload:inspect_env"
+READ_AS_FILES = "payload:inspect_env-as-files"
 _CUDA_SONAME = re.compile(r"lib(?:cud|cub|cuf|cur|cus|nccl|nvrtc|nvJit|cupti)")
 _NOT_SHOWN = frozenset({"PATH", "HOME", "NO_COLOR"})
 _PLATFORMS = {"linux": "linux", "win": "win", "macosx": "macosx"}
@@ -48,23 +51,28 @@ def environment_commands(
         timeout: seconds that each child gets.
         cache: `ldconfig -p`, which names the folders outside the environment to look into.
     """
+    interpreter = target.interpreter
+    command = _inspect(source, target, cache, timeout)
+    more = deep_commands(interpreter, timeout) if deep and interpreter is not None else ()
+    return (command, *toolkits.compiler_commands(_quiet(source)), *more)
+
+
+def _inspect(source: Source, target: Target, cache: Result | None, timeout: float) -> Command:
+    """Ask the target's interpreter; where it has none, let envcheck's own read its files."""
     arguments = []
     for folder in _outer_folders(source, cache):
         arguments += ["--library-folder", folder]
-    interpreter = target.interpreter
-    if interpreter is None:
+    if target.interpreter is None:
         arguments += ["--prefix", target.prefix or "/"]
         for site in target.sites:
             arguments += ["--site", site]
-    command = Command(
+    return Command(
         name=INSPECT,
-        argv=(interpreter or source.interpreter(), str(payload("inspect_env")), *arguments),
+        argv=(target.interpreter or source.interpreter(), str(payload("inspect_env")), *arguments),
         timeout=timeout,
         payload=True,
         limit_bytes=64_000_000,
     )
-    more = deep_commands(interpreter, timeout) if deep and interpreter is not None else ()
-    return (command, *toolkits.compiler_commands(_quiet(source)), *more)
 
 
 def _quiet(source: Source) -> Quiet:
@@ -112,9 +120,14 @@ def read_environment(
         if name not in _NOT_SHOWN
     )
     data, reason = payload_answer(results.get(INSPECT))
+    rest = without_interpreter(source, target, reason) if data is None else None
+    if rest is not None:
+        target = rest
+        command = _inspect(source, target, results.get(LDCONFIG.name), timeout=10.0)
+        data, _ = payload_answer(source.run(dataclasses.replace(command, name=READ_AS_FILES)))
     compilers = toolkits.read_compilers(quiet, results)
     if data is None:
-        words = f"{target.interpreter or target.prefix}: {reason}"
+        words = target.error or f"{target.interpreter or target.prefix}: {reason}"
         notes.missing("env", words)
         return Environment(
             python=Python(
@@ -128,7 +141,7 @@ def read_environment(
     if python.error:
         notes.missing("env.python.version", python.error)
     frameworks = read_frameworks(data, python, results, notes)
-    search = libraries.Search(
+    search = loader.Search(
         library_path=_library_path(source.variables),
         cache=tuple(cached_libraries(results.get(LDCONFIG.name)).items()),
         preload=_preload(source.variables),
@@ -149,9 +162,9 @@ def read_environment(
     )
 
 
-def _executable(data: dict[str, Any]) -> libraries.File | None:
+def _executable(data: dict[str, Any]) -> loader.File | None:
     facts = (data.get("python") or {}).get("elf")
-    return libraries.file_of(facts) if facts else None
+    return loader.file_of(facts) if facts else None
 
 
 def _python(target: Target, data: dict[str, Any]) -> Python:
@@ -246,19 +259,30 @@ def _packages(data: dict[str, Any]) -> tuple[Package, ...]:
 
 def _libraries(
     data: dict[str, Any],
-    search: libraries.Search,
+    search: loader.Search,
     frameworks: tuple[Framework, ...],
     python: Python,
     notes: Notes,
 ) -> tuple[Library, ...] | None:
     """Copies on disk and which of them each framework would load."""
-    files = tuple(
-        libraries.file_of(each) for each in (*data["libraries"], *data["outer_libraries"])
-    )
-    winners: dict[str, Mapping[str, libraries.Choice]] = {}
+    files = tuple(loader.file_of(each) for each in (*data["libraries"], *data["outer_libraries"]))
+    versions = {each["name"]: each["version"] for each in data["packages"]}
+    opened = data.get("loading") or {}
+
+    def release(file: loader.File) -> str | None:
+        return libraries.version_of(file, versions)
+
+    winners: dict[str, Mapping[str, loader.Choice]] = {}
     for framework in frameworks:
         if framework.name == "torch" and framework.cuda and framework.location:
-            chosen = libraries.torch_choices(files, search, framework.location)
+            chosen = libraries.torch_choices(
+                files,
+                search,
+                framework.location,
+                loading=libraries.torch_loading(opened.get("torch")),
+                cuda=framework.cuda,
+                version=release,
+            )
             if chosen is None:
                 notes.missing(
                     "env.libraries", "torch's own libraries are not where a wheel has them"
@@ -267,10 +291,15 @@ def _libraries(
             winners["torch"] = chosen
     for each in files:
         if each.path.endswith("/xla_cuda_plugin.so"):
-            chosen = libraries.plugin_choices(files, search, each)
+            chosen = libraries.plugin_choices(
+                files,
+                search,
+                each,
+                loading=libraries.jax_loading(opened.get("jax")),
+                version=release,
+            )
             if chosen is not None:
                 winners["jax"] = chosen
-    versions = {each["name"]: each["version"] for each in data["packages"]}
     folders = tuple(
         dict.fromkeys(
             each

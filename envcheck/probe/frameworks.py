@@ -29,6 +29,7 @@ _EXTENSIONS = (
     "onnxruntime-gpu",
     "transformer-engine",
 )
+_TENSORFLOW = ("tensorflow", "tensorflow-gpu", "tensorflow-cpu", "tf-nightly")
 _LOCAL_CUDA = re.compile(r"cu(?:da)?(\d{2,3})(?!\d)")
 
 
@@ -63,8 +64,12 @@ def read_frameworks(
     found = [
         _torch(data, packages, conda, python),
         _jax(packages, python),
-        _tensorflow(packages, python),
-        *(_extension(packages[name], python) for name in _EXTENSIONS if name in packages),
+        _tensorflow(data, packages, python),
+        *(
+            _extension(packages[name], python, data["versions"].get(name))
+            for name in _EXTENSIONS
+            if name in packages
+        ),
         *(
             _extension(each, python)
             for name, each in packages.items()
@@ -87,7 +92,8 @@ def _torch(
     version = str((facts or {}).get("__version__") or (package or {}).get("version") or "")
     cuda = (facts or {}).get("cuda")
     other = any((facts or {}).get(name) for name in ("hip", "xpu", "rocm"))
-    cpu_only = None if facts is None else cuda is None and not other
+    # A build that does not say for what it was built is of no known kind.
+    cpu_only = None if facts is None or "cuda" not in facts else cuda is None and not other
     return Framework(
         name="torch",
         version=version,
@@ -96,6 +102,7 @@ def _torch(
         hip=(facts or {}).get("hip") or (facts or {}).get("rocm"),
         xpu=(facts or {}).get("xpu"),
         git_version=(facts or {}).get("git_version"),
+        arches=tuple(data["arches"]) if data.get("arches") else None,
         cudnn=_pin(package, "nvidia-cudnn", python),
         nccl=_pin(package, "nvidia-nccl", python),
         origin=_torch_origin(
@@ -220,29 +227,39 @@ def _local(package: dict[str, Any] | None) -> str:
     return str((package or {}).get("version") or "").partition("+")[2]
 
 
-def _tensorflow(packages: Mapping[str, dict[str, Any]], python: Python) -> Framework | None:
-    package = next(
-        (
-            packages[name]
-            for name in ("tensorflow", "tensorflow-gpu", "tensorflow-cpu")
-            if name in packages
-        ),
-        None,
-    )
+def _tensorflow(
+    data: dict[str, Any], packages: Mapping[str, dict[str, Any]], python: Python
+) -> Framework | None:
+    """TensorFlow, with what its build wrote down: CUDA and cuDNN releases, architectures."""
+    package = next((packages[name] for name in _TENSORFLOW if name in packages), None)
     if package is None:
         return None
+    build = data["versions"].get("tensorflow") or {}
+    cuda = ".".join(str(build.get("cuda_version") or "").split(".")[:2]) or None
+    arches = build.get("cuda_compute_capabilities")
+    on_cuda = build.get("is_cuda_build")
+    named_cpu = True if package["name"] == "tensorflow-cpu" else None
     return Framework(
         name="tensorflow",
         version=package["version"],
-        cpu_only=True if package["name"] == "tensorflow-cpu" else None,
+        cuda=cuda if on_cuda else None,
+        cpu_only=named_cpu if on_cuda is None else not on_cuda and not build.get("is_rocm_build"),
+        hip="unknown release" if build.get("is_rocm_build") else None,
+        cudnn=str(build["cudnn_version"]) if on_cuda and build.get("cudnn_version") else None,
+        arches=tuple(arches) if on_cuda and isinstance(arches, list) and arches else None,
         origin="index" if package.get("build") else "unknown",
         location=package.get("location"),
         platform=python.platform,
     )
 
 
-def _extension(package: dict[str, Any], python: Python) -> Framework:
-    version = package["version"]
+def _extension(
+    package: dict[str, Any], python: Python, said: dict[str, Any] | None = None
+) -> Framework:
+    """An extension; what it says of itself (`said`) has the variant that its metadata may lack."""
+    version = str((said or {}).get("__version__") or package["version"])
+    if version.partition("+")[0] != package["version"].partition("+")[0]:
+        version = package["version"]
     suffix = re.search(r"cuda(\d+)", package["name"])
     # Some wheels tell it in their file's name only, which is known when they were named by it.
     local = (
@@ -254,7 +271,7 @@ def _extension(package: dict[str, Any], python: Python) -> Framework:
         version=version,
         cuda=suffix.group(1) if suffix else cuda_of_tag(local),
         cpu_only=True if local == "cpu" else None,
-        origin="index" if not local else "framework-index",
+        origin="framework-index" if "+" in package["version"] or package.get("wheel") else "index",
         location=package.get("location"),
         platform=python.platform,
     )

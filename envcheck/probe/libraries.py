@@ -1,244 +1,229 @@
-"""Which copy of a CUDA library a framework would load, decided as the dynamic loader decides.
+"""Which copy of each CUDA library a framework would load, and the copies that there are.
 
-For a name that an object needs, glibc's loader tries, in this order (ld.so(8)): an object of that
-name that is already loaded; DT_RPATH of the object and of the objects that caused it to be loaded,
-unless the object has a DT_RUNPATH; LD_LIBRARY_PATH; DT_RUNPATH of the object itself; the cache; the
-default folders. What a library opens by dlopen is searched in the same way, starting at that
-library.
+A framework does not only need libraries by name. torch and JAX open those of NVIDIA's wheels by
+their paths, in an order that differs from release to release, and cuDNN opens its own parts by
+dlopen.
 """
 
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from envcheck.model.base import model
 from envcheck.model.environment import Library
+from envcheck.probe.loader import CUDA_NAMES, Loader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
+    from envcheck.probe.loader import Choice, File, Search
 
 _NAME = re.compile(r"lib(\w+?)(?:-[0-9a-f]{8})?\.so(?:\.(\d+(?:\.\d+)*))?$")
 _CANONICAL = {"nvJitLink": "nvjitlink", "cusparseLt": "cusparselt", "nvshmem_host": "nvshmem"}
-_CUDA_NAMES = re.compile(
-    r"lib(?:cudart|cublas|cublasLt|cudnn\w*|nccl|cufft|curand|cusolver|cusparse|cusparseLt|nvrtc"
-    r"|nvJitLink|cupti|nvshmem_host)\.so"
-)
-_DEFAULT_FOLDERS = (
-    "/lib/aarch64-linux-gnu",
-    "/usr/lib/aarch64-linux-gnu",
-    "/lib/x86_64-linux-gnu",
-    "/usr/lib/x86_64-linux-gnu",
-    "/lib64",
-    "/usr/lib64",
-    "/lib",
-    "/usr/lib",
-)
+_TORCH_ROOTS = ("libtorch_python.so", "libc10_cuda.so", "libtorch_cuda.so")
 
 
 @model
-class File:
-    """A shared object as its headers describe it."""
+class Loading:
+    """What a framework's Python code opens by path: folder below `nvidia`, file name or pattern.
 
-    path: str
-    real: str
-    soname: str
-    needed: tuple[str, ...] = ()
-    rpath: tuple[str, ...] | None = None
-    runpath: tuple[str, ...] | None = None
-    readable: bool = True
-    owners: tuple[str, ...] = ()
-    header: tuple[tuple[str, str], ...] = ()
+    Attributes:
+        always: opened after torch's first library, or before JAX's plugin.
+        after_failure: opened when that first library could not be loaded.
+        releases: CUDA releases for which `always` holds; None for all.
+        marker: `always` holds only if the CUDA runtime that was loaded has this in its path.
+    """
 
-
-@model
-class Choice:
-    """The copy that wins, and by which step of the search."""
-
-    path: str
-    via: str
+    always: tuple[tuple[str, str], ...] = ()
+    after_failure: tuple[tuple[str, str], ...] = ()
+    releases: tuple[str, ...] | None = None
+    marker: str = ""
 
 
-@model
-class Search:
-    """Everything outside the objects themselves that steers the loader."""
-
-    library_path: tuple[str, ...] = ()
-    cache: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """SONAME to paths, in the order tried."""
-    preload: tuple[str, ...] = ()
-    """Paths that LD_PRELOAD names."""
-    executable: File | None = None
-    """The interpreter: its DT_RPATH is searched for everything that has no DT_RUNPATH."""
-
-
-def file_of(data: Mapping[str, Any]) -> File:
-    """A shared object out of what the payload printed."""
-    path = data["path"]
-    folder = path.rpartition("/")[0]
-
-    def folders(text: str | None) -> tuple[str, ...] | None:
-        if text is None:
-            return None
-        expanded = (
-            each.replace("${ORIGIN}", folder).replace("$ORIGIN", folder) for each in text.split(":")
-        )
-        return tuple(_flat(each) for each in expanded if each.startswith("/"))
-
-    return File(
-        path=path,
-        real=data.get("real") or path,
-        soname=data.get("soname") or path.rpartition("/")[2],
-        needed=tuple(data.get("needed") or ()),
-        rpath=folders(data.get("rpath")),
-        runpath=folders(data.get("runpath")),
-        readable=not data.get("unreadable"),
-        owners=tuple(data.get("owners") or ()),
-        header=tuple(sorted((data.get("header") or {}).items())),
+def torch_loading(data: Mapping[str, Any] | None) -> Loading:
+    """Of what the payload read in torch's source; nothing when it could not tell."""
+    if not data:
+        return Loading()
+    releases = data.get("releases")
+    return Loading(
+        always=_pairs(data.get("always")),
+        after_failure=_pairs(data.get("after_failure")),
+        releases=None if releases is None else tuple(releases),
+        marker=str(data.get("marker") or ""),
     )
 
 
-def _flat(path: str) -> str:
-    parts: list[str] = []
-    for part in path.split("/"):
-        if part == "..":
-            del parts[-1:]
-        elif part not in {"", "."}:
-            parts.append(part)
-    return "/" + "/".join(parts)
+def jax_loading(data: Iterable[Iterable[str]] | None) -> Loading:
+    """Of what the payload read in the source of JAX's plugin."""
+    return Loading(always=_pairs(data))
 
 
-class Loader:
-    """Plays the dynamic loader of one process."""
-
-    def __init__(self, files: Iterable[File], search: Search) -> None:
-        """Take the objects that exist and what steers the search; load what LD_PRELOAD names."""
-        self._files = {each.path: each for each in files}
-        self._search = search
-        self._cache = dict(search.cache)
-        self.loaded: dict[str, Choice] = {}
-        self._chains: dict[str, tuple[File, ...]] = {}
-        for path in search.preload:
-            if path in self._files:
-                self.load(self._files[path], "LD_PRELOAD")
-
-    def load(self, root: File, via: str = "root") -> None:
-        """Load an object and, breadth first as the loader does, all it needs."""
-        self._chains[root.path] = ()
-        self.loaded.setdefault(root.soname, Choice(path=root.path, via=via))
-        queue = [root]
-        while queue:
-            asking = queue.pop(0)
-            for soname in asking.needed:
-                found = self.open(asking, soname)
-                if found is not None:
-                    queue.append(found)
-
-    def open(self, asking: File, soname: str) -> File | None:
-        """Resolve a name for an object; the file when this made it load, None otherwise."""
-        if soname in self.loaded:
-            return None
-        choice = self._find(asking, soname)
-        if choice is None:
-            return None
-        self.loaded[soname] = choice
-        found = self._files.get(choice.path)
-        if found is not None:
-            self._chains[found.path] = (asking, *self._chains.get(asking.path, ()))
-        return found
-
-    def load_by_name(self, asking: File, sonames: Iterable[str]) -> None:
-        """What an object opens by dlopen, each with all it needs."""
-        for soname in sonames:
-            found = self.open(asking, soname)
-            queue = [found] if found is not None else []
-            while queue:
-                current = queue.pop(0)
-                queue += [
-                    each
-                    for name in current.needed
-                    if (each := self.open(current, name)) is not None
-                ]
-
-    def _find(self, asking: File, soname: str) -> Choice | None:
-        if asking.runpath is None:
-            executable = () if self._search.executable is None else (self._search.executable,)
-            for each in (asking, *self._chains.get(asking.path, ()), *executable):
-                # A loader with a DT_RUNPATH of its own lends no DT_RPATH to what it loads.
-                if each.runpath is None:
-                    found = self._in(each.rpath or (), soname, "rpath")
-                    if found is not None:
-                        return found
-        return (
-            self._in(self._search.library_path, soname, "LD_LIBRARY_PATH")
-            or self._in(asking.runpath or (), soname, "runpath")
-            or next((Choice(path=path, via="cache") for path in self._cache.get(soname, ())), None)
-            or self._in(_DEFAULT_FOLDERS, soname, "default")
-        )
-
-    def _in(self, folders: Iterable[str], soname: str, via: str) -> Choice | None:
-        for folder in folders:
-            path = f"{folder.rstrip('/')}/{soname}"
-            if path in self._files:
-                return Choice(path=path, via=via)
-        return None
+def _pairs(data: Iterable[Iterable[str]] | None) -> tuple[tuple[str, str], ...]:
+    pairs = [tuple(each) for each in data or ()]
+    return tuple((each[0], each[1]) for each in pairs if len(each) == 2)
 
 
-def torch_choices(files: tuple[File, ...], search: Search, site: str) -> dict[str, Choice] | None:
-    """What a process that imports torch would load; None when torch's headers were not read."""
-    roots = []
+def torch_choices(
+    files: tuple[File, ...],
+    search: Search,
+    site: str,
+    *,
+    loading: Loading | None = None,
+    cuda: str | None = None,
+    version: Callable[[File], str | None] = lambda _file: None,
+) -> dict[str, Choice] | None:
+    """What a process that imports torch would load; None when torch's headers were not read.
+
+    Args:
+        files: all shared objects that were read.
+        search: what else steers the loader.
+        site: folder that holds torch.
+        loading: what its Python code opens by path.
+        cuda: CUDA release that it was built for.
+        version: of a file.
+    """
+    loading = loading or Loading()
     # Conda keeps torch's libraries with all others; the package folder may hold links to them.
     folders = (f"{site}/torch/lib", f"{site.partition('/lib/python')[0]}/lib")
-    # torch opens the first with RTLD_GLOBAL to bring its dependencies in before anything else.
-    for name in ("libtorch_global_deps.so", "libc10_cuda.so", "libtorch_cuda.so"):
-        root = next(
-            (each for folder in folders for each in files if each.path == f"{folder}/{name}"), None
-        )
-        if root is not None:
-            if not root.readable:
-                return None
-            roots.append(root)
-    if not any(each.soname == "libtorch_cuda.so" for each in roots):
+    known = {each.path: each for each in files}
+
+    def root(name: str) -> File | None:
+        return next((known[p] for f in folders if (p := f"{f}/{name}") in known), None)
+
+    first = root("libtorch_global_deps.so")
+    roots = [each for name in _TORCH_ROOTS if (each := root(name)) is not None]
+    if not all(each.readable for each in (*roots, *filter(None, (first,)))):
+        return None
+    if not any(each.name == "libtorch_cuda.so" for each in roots):
         return None
     loader = Loader(files, search)
-    for root in roots:
-        loader.load(root)
-    _load_cudnn_parts(loader, files)
+    if first is not None:
+        before = set(loader.missing)
+        loader.load(first)
+        if loader.missing - before:
+            # Nothing stays loaded of a library that lacks one that it needs.
+            loader = Loader(files, search)
+            _by_path(loader, files, loading.after_failure, cuda)
+            loader.load(first)
+        elif _applies(loading, loader, cuda):
+            _by_path(loader, files, loading.always, cuda)
+    for each in roots:
+        loader.load(each)
+    _open_cudnn_parts(loader, files, version)
     return loader.loaded
 
 
+def _applies(loading: Loading, loader: Loader, cuda: str | None) -> bool:
+    """Whether torch goes on to open libraries by path after its first one was loaded."""
+    if loading.releases is not None and cuda not in loading.releases:
+        return False
+    runtimes = [c.path for name, c in loader.loaded.items() if name.startswith("libcudart.so")]
+    return any(loading.marker in each for each in runtimes)
+
+
+def _by_path(
+    loader: Loader,
+    files: tuple[File, ...],
+    pairs: Iterable[tuple[str, str]],
+    cuda: str | None = None,
+    *,
+    all_needed: bool = True,
+) -> None:
+    """Open libraries of NVIDIA's wheels by path; for torch the first one not there ends it."""
+    # In the order of the folders that Python imports from, which is that of the files.
+    sites = tuple(
+        dict.fromkeys(
+            each.path.partition("/nvidia/")[0] for each in files if "/nvidia/" in each.path
+        )
+    )
+    for folder, pattern in pairs:
+        if not CUDA_NAMES.match(pattern):
+            continue
+        places = [
+            f"{site}/nvidia/{each}/lib"
+            for site in sites
+            for each in (folder, *((f"cu{cuda.partition('.')[0]}",) if cuda else ()))
+        ]
+        found = next(
+            (
+                each
+                for place in places
+                for each in files
+                if each.folder == place and fnmatchcase(each.name, pattern)
+            ),
+            None,
+        )
+        before = set(loader.missing)
+        if found is not None:
+            loader.load(found, "framework")
+        if all_needed and (found is None or loader.missing - before):
+            return
+
+
 def plugin_choices(
-    files: tuple[File, ...], search: Search, plugin: File
+    files: tuple[File, ...],
+    search: Search,
+    plugin: File,
+    *,
+    loading: Loading | None = None,
+    version: Callable[[File], str | None] = lambda _file: None,
 ) -> dict[str, Choice] | None:
-    """What a plugin that opens all its CUDA libraries by dlopen (as XLA's does) would load."""
+    """What a plugin that opens all its CUDA libraries by dlopen (as XLA's does) would load.
+
+    Its Python code opens those of NVIDIA's wheels by path before. A library found so still looks
+    for what it needs itself: that is how an older cuBLASLt on LD_LIBRARY_PATH gets in.
+
+    Args:
+        files: all shared objects that were read.
+        search: what else steers the loader.
+        plugin: the plugin.
+        loading: what its Python code opens by path.
+        version: of a file.
+    """
     if not plugin.readable:
         return None
     loader = Loader(files, search)
+    _by_path(loader, files, (loading or Loading()).always, all_needed=False)
     loader.load(plugin)
     near = {
         each.soname
         for each in files
-        if each.path.rpartition("/")[0] in (plugin.rpath or plugin.runpath or ())
-        and _CUDA_NAMES.match(each.soname)
+        if each.folder in (plugin.rpath or plugin.runpath or ())
+        and CUDA_NAMES.match(each.soname)
         and not each.soname.startswith("libcudnn_")
     }
-    loader.load_by_name(plugin, sorted(near))
-    _load_cudnn_parts(loader, files)
+    for each in sorted(near):
+        loader.open(plugin, each)
+    _open_cudnn_parts(loader, files, version)
     return loader.loaded
 
 
-def _load_cudnn_parts(loader: Loader, files: tuple[File, ...]) -> None:
-    """cuDNN's front library opens its parts by dlopen: its own search path decides."""
+def _open_cudnn_parts(
+    loader: Loader, files: tuple[File, ...], version: Callable[[File], str | None]
+) -> None:
+    """cuDNN's front library opens its parts by dlopen: its own search path decides.
+
+    From cuDNN 9 on it asks for the file of its very own release first: `.so.9.1.0`, `.so.9.1`, then
+    `.so.9`.
+    """
     for major in ("8", "9"):
         choice = loader.loaded.get(f"libcudnn.so.{major}")
-        front = next((each for each in files if choice and each.path == choice.path), None)
-        if front is not None:
-            parts = {
-                each.soname
-                for each in files
-                if each.soname.startswith("libcudnn_") and each.soname.endswith(f".so.{major}")
-            }
-            loader.load_by_name(front, sorted(parts))
+        front = loader.files.get(choice.path) if choice else None
+        if front is None:
+            continue
+        end = f".so.{major}"
+        parts = {
+            each.soname
+            for each in files
+            if each.soname.startswith("libcudnn_") and each.soname.endswith(end)
+        }
+        release = (version(front) or "").split(".")[:3]
+        ends = [".so." + ".".join(release[:length]) for length in (3, 2) if length <= len(release)]
+        for part in sorted(parts):
+            stem = part[: -len(end)]
+            loader.open(front, *(stem + each for each in (ends if major != "8" else ())), part)
 
 
 def rows(
@@ -264,16 +249,14 @@ def rows(
             won.setdefault(real, []).append((framework, choice.via))
     found: dict[str, Library] = {}
     for each in files:
-        match = _NAME.fullmatch(each.path.rpartition("/")[2])
-        if match is None or not _CUDA_NAMES.match(
-            each.path.rpartition("/")[2].split("-")[0] + ".so"
-        ):
+        match = _NAME.fullmatch(each.name)
+        if match is None or not CUDA_NAMES.match(each.name):
             continue
         if each.real in found:
             continue
         name = _CANONICAL.get(match.group(1), match.group(1))
         wins = won.get(each.real, [])
-        version = _version(each, versions)
+        version = version_of(each, versions)
         found[each.real] = Library(
             name=name,
             soname=each.soname,
@@ -288,7 +271,8 @@ def rows(
     return tuple(sorted(found.values(), key=lambda each: (each.name, each.path)))
 
 
-def _version(file: File, versions: Mapping[str, str]) -> str | None:
+def version_of(file: File, versions: Mapping[str, str]) -> str | None:
+    """Release of a file: its distribution's, else its full name's, else a header's beside it."""
     owned = {
         versions[owner]
         for owner in file.owners

@@ -61,7 +61,38 @@ def choose_target(source: Source, python: str | None, notes: Notes) -> Target:
     return Target(interpreter=found, because="PATH")
 
 
+def without_interpreter(source: Source, target: Target, reason: str) -> Target | None:
+    """The same environment for another interpreter to read, when its own does not answer.
+
+    Args:
+        source: the machine.
+        target: what was asked in vain.
+        reason: why it gave no answer.
+
+    Returns:
+        None when there are no package folders of its own to read: then the packages of an
+        installation of Python, wherever it keeps them, would be meant.
+    """
+    if target.interpreter is None:
+        return None
+    prefix = target.prefix or target.interpreter.rpartition("/bin/")[0]
+    own = any(_stat(source, f"{prefix}/{mark}") for mark in ("pyvenv.cfg", "conda-meta"))
+    sites = _sites(source, prefix) if prefix and own else ()
+    if not sites:
+        return None
+    return Target(
+        interpreter=None,
+        prefix=prefix,
+        sites=sites,
+        because=target.because,
+        error=f"{target.interpreter}: {reason}",
+    )
+
+
 def _named(source: Source, python: str) -> Target:
+    if not python.strip():
+        msg = "--python: names nothing"
+        raise UsageError(msg)
     path = python.rstrip("/") or "/"
     facts = _stat(source, path)
     if facts is None and "/" not in path:
@@ -123,7 +154,7 @@ def _sites(source: Source, prefix: str) -> tuple[str, ...]:
     return tuple(
         f"{prefix}/lib/{name}/site-packages"
         for name in names
-        if name.startswith("python3")
+        if name.startswith(("python3", "pypy3"))
         and _stat(source, f"{prefix}/lib/{name}/site-packages") == "directory"
     )
 
@@ -133,8 +164,50 @@ def _on_path(source: Source, names: tuple[str, ...] = ("python3", "python")) -> 
         for folder in source.variables.get("PATH", "").split(":"):
             path = f"{folder.rstrip('/')}/{name}"
             if folder.startswith("/") and _executable(source, path):
-                return path
+                return _behind_shim(source, path)
     return None
+
+
+def _behind_shim(source: Source, shim: str) -> str:
+    """The interpreter that one of pyenv's shims would start; other paths as they are.
+
+    A shim is a script that decides by the working folder, which the probe's children leave, and it
+    takes many times as long as the interpreter itself.
+    """
+    root, found, name = shim.rpartition("/shims/")
+    installed = _names(source, f"{root}/versions") if found else ()
+    if not installed:
+        return shim
+    # The choice for all folders is looked up first, and always: recordings know no working folder.
+    everywhere = _version_in(source, root, name, installed, _text(source, f"{root}/version"))
+    texts = [source.variables.get("PYENV_VERSION")]
+    parts = source.variables.get("PWD", "").rstrip("/").split("/")
+    if not texts[0] and len(parts) > 1:
+        lengths = range(len(parts), 0, -1)
+        texts += [
+            _text(source, f"{'/'.join(parts[:length])}/.python-version") for length in lengths
+        ]
+    here = next((each for each in texts if each and each.strip()), None)
+    return (
+        _version_in(source, root, name, installed, here) if here is not None else everywhere
+    ) or shim
+
+
+def _version_in(
+    source: Source, root: str, name: str, installed: tuple[str, ...], text: str | None
+) -> str | None:
+    """Path of the first installed version that a text of pyenv names; `3.11` is the newest 3.11."""
+    for version in (text or "").replace(":", " ").split():
+        full = [version, *sorted((e for e in installed if e.startswith(f"{version}.")), key=_parts)]
+        chosen = version if version in installed else full[-1]
+        path = f"{root}/versions/{chosen}/bin/{name}"
+        if chosen in installed and _executable(source, path):
+            return path
+    return None
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(int(each) if each.isdigit() else -1 for each in version.split("."))
 
 
 def _same(source: Source, one: str, other: str) -> bool:
@@ -161,6 +234,13 @@ def _names(source: Source, path: str) -> tuple[str, ...]:
         return source.list(path) or ()
     except OSError:
         return ()
+
+
+def _text(source: Source, path: str) -> str | None:
+    try:
+        return source.read(path)
+    except OSError:
+        return None
 
 
 def _stat(source: Source, path: str) -> str | None:

@@ -26,7 +26,8 @@ def compiler_commands(source: Quiet) -> tuple[Command, ...]:
     return tuple(
         Command(
             name=f"compiler:{name}",
-            argv=(path, "-dumpfullversion" if name == "gcc" else "-dumpversion"),
+            # Before release 7 gcc knew the second option only; later ones take the first of both.
+            argv=(path, *(("-dumpfullversion",) if name == "gcc" else ()), "-dumpversion"),
             timeout=3.0,
         )
         for name in _COMPILERS
@@ -61,11 +62,13 @@ def read_toolkits(source: Quiet, prefix: str | None) -> tuple[Toolkit, ...]:
         ),
         "/opt/cuda",
     ]
-    active = {_real(source, each) for each in named if each}
     # Only what the user's own PATH finds is active; the usual folders are merely looked into.
     own_path = source.variables.get("PATH", "").split(":")
+    active = {_real(source, each) for each in named if each}
+    on_path = None
     if nvcc is not None and nvcc.rpartition("/")[0] in {each.rstrip("/") for each in own_path}:
-        active.add(_root_of_nvcc(source, nvcc))
+        on_path = _root_of_nvcc(source, nvcc)
+        active.add(on_path)
     found: dict[str, Toolkit] = {}
     for root in dict.fromkeys(_real(source, each) for each in roots if each.startswith("/")):
         if source.stat(root) is None:
@@ -78,9 +81,14 @@ def read_toolkits(source: Quiet, prefix: str | None) -> tuple[Toolkit, ...]:
         found[root] = Toolkit(
             version=version, root=root, nvcc=has_nvcc, via=via, on_path=root in active
         )
-    if prefix and nvcc == f"{prefix}/bin/nvcc" and prefix not in found:
-        version, via = _version(source, prefix)
-        found[prefix] = Toolkit(version=version, root=prefix, nvcc=True, via=via, on_path=True)
+    # Modules, distributions and conda have theirs wherever they like. /usr/local itself holds links
+    # and wrappers only, which tell nothing of what they run.
+    if on_path is not None and on_path not in found and on_path != "/usr/local":
+        version, via = _version(source, on_path)
+        if version is not None or on_path == prefix:
+            found[on_path] = Toolkit(
+                version=version, root=on_path, nvcc=True, via=via, on_path=True
+            )
     return tuple(found.values())
 
 
@@ -115,8 +123,13 @@ def _version(source: Quiet, root: str) -> tuple[str | None, str | None]:
     folder = re.search(r"cuda-(\d+\.\d+)$", root)
     if folder:
         return folder.group(1), root
-    header = source.read(f"{root}/include/cuda.h") or ""
-    number = re.search(r"^#define CUDA_VERSION (\d+)", header, re.M)
-    return (
-        (cuda_from_int(int(number.group(1))), f"{root}/include/cuda.h") if number else (None, None)
-    )
+    for folder_of_header in (
+        "include",
+        "targets/x86_64-linux/include",
+        "targets/sbsa-linux/include",
+    ):
+        path = f"{root}/{folder_of_header}/cuda.h"
+        number = re.search(r"^#define CUDA_VERSION (\d+)", source.read(path) or "", re.M)
+        if number:
+            return cuda_from_int(int(number.group(1))), path
+    return None, None

@@ -51,7 +51,10 @@ def compare(
     rows: dict[str, Any], *found: DerivedRow, releases: tuple[str, ...] = (), **unread: list[str]
 ) -> merge.Outcome:
     derived = Derived(rows=list(found), unread=unread)
-    listed = lambda _section, row: row["index_default"]  # noqa: E731
+
+    def listed(_section: str, row: dict[str, Any]) -> bool:
+        return bool(row["index_default"])
+
     return merge.compare(derived, Scope(table=rows, releases=releases), listed, TODAY)
 
 
