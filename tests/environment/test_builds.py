@@ -167,12 +167,12 @@ def shimmed(files: dict[str, str], **variables: str) -> str | None:
         ({f"{PYENV}/version": "3.10.13\n"}, {"PYENV_VERSION": "3.9.18:3.10.13"}, "3.9.18"),
         ({f"{PYENV}/version": "2.7.18\n3.11\n"}, {}, "3.11.11"),
         (
-            {f"{PYENV}/version": "3.10.13\n", "/work/a/.python-version": "3.11.7\n"},
-            {"PWD": "/work/a/b/c"},
+            {f"{PYENV}/version": "3.10.13\n", "/projects/a/.python-version": "3.11.7\n"},
+            {"PWD": "/projects/a/b/c"},
             "3.11.7",
         ),
         (
-            {f"{PYENV}/version": "3.10.13\n", "/work/a/.python-version": "3.11.7\n"},
+            {f"{PYENV}/version": "3.10.13\n", "/projects/a/.python-version": "3.11.7\n"},
             {"PWD": "/work/other"},
             "3.10.13",
         ),
