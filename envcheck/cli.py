@@ -15,7 +15,7 @@ from envcheck.errors import EnvcheckError, UsageError
 from envcheck.spelling import suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from _typeshed import SupportsWrite
 
@@ -71,14 +71,7 @@ def build_parser() -> tuple[Parser, dict[str, Parser]]:
         "-V", "--version", nargs=0, action=_Version, help="print the version and exit"
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    made: dict[str, Parser] = {}
-    for name, (summary, description, end) in helptext.COMMANDS.items():
-        made[name] = commands.add_parser(
-            name,
-            help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}.\n\n{description}",
-            epilog=end,
-        )
+    made = _add_parsers(commands, helptext.COMMANDS)
     _doctor(made["doctor"])
     _snapshot(made["snapshot"])
     _explain(made["explain"])
@@ -87,6 +80,21 @@ def build_parser() -> tuple[Parser, dict[str, Parser]]:
         "shell", type=_one_of(SHELLS), choices=SHELLS, metavar="SHELL", help="bash, zsh or tcsh"
     )
     return parser, made
+
+
+def _add_parsers(
+    commands: argparse._SubParsersAction[Parser], pages: Mapping[str, tuple[str, str, str]]
+) -> dict[str, Parser]:
+    """One parser per page, by name; a page is its summary, its description and its end."""
+    return {
+        name: commands.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.\n\n{description}",
+            epilog=end,
+        )
+        for name, (summary, description, end) in pages.items()
+    }
 
 
 def _doctor(parser: Parser) -> None:
@@ -142,14 +150,7 @@ def _explain(parser: Parser) -> None:
 
 def _tables(parser: Parser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
-    made: dict[str, Parser] = {}
-    for name, (summary, description, end) in helptext.TABLES.items():
-        made[name] = actions.add_parser(
-            name,
-            help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}.\n\n{description}",
-            epilog=end,
-        )
+    made = _add_parsers(actions, helptext.TABLES)
     made["show"].add_argument("name", metavar="NAME", help="a table, as the list names it")
     made["refresh"].add_argument("name", metavar="NAME", help="torch, tensorflow, jax, cudnn, nccl")
     for name in ("list", "show"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import envcheck
+from envcheck.commands.folders import overlay
 from envcheck.commands.machine import open_machine
 from envcheck.errors import UsageError
 from envcheck.probe.snapshot import take_snapshot
@@ -13,7 +14,6 @@ from envcheck.spelling import suggestion
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable
-    from pathlib import Path
 
     from envcheck.model.snapshot import Snapshot
     from envcheck.rules.base import Rule
@@ -51,12 +51,12 @@ class _Judgement:
         self._args = args
         self._rules = all_rules()
         self._chosen = _chosen(args.select, args.ignore, self._rules)
-        overlay = _overlay(args.tables)
-        self._matrix = Matrix.shipped(overlay)
-        if overlay is not None:
+        folder = overlay(args.tables)
+        self._matrix = Matrix.shipped(folder)
+        if folder is not None:
             # Your own tables are read as a whole, used or not: a mistake in them should show at
             # once.
-            Matrix.shipped(overlay).load_all()
+            Matrix.shipped(folder).load_all()
 
     def report(self, snapshot: Snapshot, form: str) -> int:
         """Judge, write the report, and give the exit status."""
@@ -98,18 +98,6 @@ def _format(args: Namespace) -> str:
         msg = f"--json and --format {args.format} contradict each other"
         raise UsageError(msg)
     return "json" if args.json else args.format or "text"
-
-
-def _overlay(folder: str | None) -> Path | None:
-    if folder is None:
-        return None
-    from pathlib import Path
-
-    path = Path(folder)
-    if not path.is_dir():
-        msg = f"--tables {folder}: no such folder"
-        raise UsageError(msg)
-    return path
 
 
 def _chosen(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from envcheck.commands.folders import overlay
 from envcheck.commands.output import emit, width
 from envcheck.errors import TableError, UsageError
 from envcheck.matrix.loader import Matrix
@@ -14,7 +15,6 @@ from envcheck.spelling import suggestion
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from envcheck.matrix import schema
 
@@ -36,23 +36,6 @@ def run(args: Namespace) -> int:
             from envcheck.commands import tables_refresh
 
             return tables_refresh.run(args)
-
-
-def overlay(folder: str | None, flag: str = "--tables") -> Path | None:
-    """The folder that a flag names, None when it was not given.
-
-    Raises:
-        UsageError: there is no such folder.
-    """
-    if folder is None:
-        return None
-    from pathlib import Path
-
-    path = Path(folder)
-    if not path.is_dir():
-        msg = f"{flag} {folder}: no such folder"
-        raise UsageError(msg)
-    return path
 
 
 def table_name(word: str, matrix: Matrix) -> str:

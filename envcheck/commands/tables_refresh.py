@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from envcheck.commands.folders import overlay
 from envcheck.commands.output import emit, say, width
-from envcheck.commands.tables import overlay, table_name
+from envcheck.commands.tables import table_name
 from envcheck.errors import UsageError
 from envcheck.matrix.loader import Matrix
 from envcheck.paths import data_dir

@@ -54,7 +54,7 @@ def first_line(text: str) -> str:
     return next((line.strip()[:_WORDS] for line in text.splitlines() if line.strip()), "")
 
 
-def failed(result: Result, path: str | None = None) -> ProbeAnswer:
+def failed(result: Result) -> ProbeAnswer:
     """The answer of a program that gave none."""
     outcome = result.outcome if result.outcome in {"timeout", "crash", "missing"} else "error"
-    return ProbeAnswer(outcome=outcome, code=result.code, message=why(result), path=path)
+    return ProbeAnswer(outcome=outcome, code=result.code, message=why(result))

@@ -123,12 +123,21 @@ def find_libcuda(source: Quiet, results: Mapping[str, Result]) -> LibcudaFiles:
 
 
 def read_driver_files(
-    source: Quiet, kernel_release: str | None, results: Mapping[str, Result]
+    source: Quiet,
+    kernel_release: str | None,
+    libcuda: LibcudaFiles,
+    results: Mapping[str, Result],
 ) -> DriverFiles:
-    """Look for libraries, packages, DKMS state and a module file for the running kernel."""
+    """Look for libraries, packages, DKMS state and a module file for the running kernel.
+
+    Args:
+        source: the machine.
+        kernel_release: the running kernel's.
+        libcuda: what `find_libcuda` found.
+        results: of `LDCONFIG`, `DPKG` and `RPM`.
+    """
     cache = cached_libraries(results.get(LDCONFIG.name))
     searched = _searched_folders(source)
-    libcuda = find_libcuda(source, results)
     cuda, compat = libcuda.own, libcuda.compat
     nvml = _first_library(
         source,

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from envcheck.model.host import Cdi, Engine, FabricManager, Tool
-from envcheck.probe.source import Command
+from envcheck.probe.source import TOOL_FOLDERS, Command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,16 +16,6 @@ if TYPE_CHECKING:
     from envcheck.probe.quiet import Quiet
     from envcheck.probe.source import Result
 
-_FOLDERS = (
-    "/usr/local/nvidia/bin",
-    "/usr/local/cuda/bin",
-    "/usr/local/sbin",
-    "/usr/local/bin",
-    "/usr/sbin",
-    "/usr/bin",
-    "/sbin",
-    "/bin",
-)
 _DAEMON_FILE = "/etc/docker/daemon.json"
 _HOOKS = ("nvidia-container-runtime-hook", "nvidia-container-toolkit")
 _TOOLS = ("nvidia-smi", "nvidia-ctk", "nsys", "ncu", "dcgmi", "nvitop", "nvcc")
@@ -37,7 +27,7 @@ _PIECE = re.compile(r"\d+\.\d+(?:\.\d+)*")
 def find(source: Quiet, program: str) -> str | None:
     """First place of a program: the user's PATH, then the usual folders."""
     own = [each for each in source.variables.get("PATH", "").split(":") if each.startswith("/")]
-    for folder in dict.fromkeys((*own, *_FOLDERS)):
+    for folder in dict.fromkeys((*own, *TOOL_FOLDERS)):
         path = f"{folder.rstrip('/')}/{program}"
         facts = source.stat(path)
         if facts is not None and facts.kind in {"file", "link"}:

@@ -54,7 +54,7 @@ def environment_commands(
     interpreter = target.interpreter
     command = _inspect(source, target, cache, timeout)
     more = deep_commands(interpreter, timeout) if deep and interpreter is not None else ()
-    return (command, *toolkits.compiler_commands(_quiet(source)), *more)
+    return (command, *toolkits.compiler_commands(Quiet(source)), *more)
 
 
 def _inspect(source: Source, target: Target, cache: Result | None, timeout: float) -> Command:
@@ -73,12 +73,6 @@ def _inspect(source: Source, target: Target, cache: Result | None, timeout: floa
         payload=True,
         limit_bytes=64_000_000,
     )
-
-
-def _quiet(source: Source) -> Quiet:
-    from envcheck.probe.notes import Notes
-
-    return Quiet(source, Notes())
 
 
 def _outer_folders(source: Source, cache: Result | None) -> tuple[str, ...]:
@@ -113,7 +107,7 @@ def read_environment(
         results: of `environment_commands` and of `ldconfig -p`.
         notes: where gaps go.
     """
-    quiet = Quiet(source, notes)
+    quiet = Quiet(source)
     variables = tuple(
         Variable(name=name, value=value)
         for name, value in recorded_variables(source.variables).items()

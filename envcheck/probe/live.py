@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from envcheck.probe.source import Command, Result, Stat
+from envcheck.probe.source import TOOL_FOLDERS, Command, Result, Stat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,18 +26,8 @@ _POLL = 0.25
 _GRACE = 1.0
 """Seconds that a killed child is waited for; one in uninterruptible sleep never ends."""
 
-_TOOL_FOLDERS = (
-    "/usr/local/nvidia/bin",
-    "/usr/local/cuda/bin",
-    "/usr/local/sbin",
-    "/usr/local/bin",
-    "/usr/sbin",
-    "/usr/bin",
-    "/sbin",
-    "/bin",
-    "/usr/lib/wsl/lib",
-)
-"""Where tools are looked for after the user's own PATH, which may lack the sbin folders."""
+_RUN_FOLDERS = (*TOOL_FOLDERS, "/usr/lib/wsl/lib")
+"""Folders that programs are run from; WSL's own nvidia-smi lies beside its libraries."""
 
 _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "SYSTEMROOT")
 _KEPT_PREFIXES = (
@@ -210,7 +200,7 @@ class Live:
         if "/" in program:
             return program if os.access(program, os.X_OK) else None
         folders = self._variables.get("PATH", "").split(os.pathsep)
-        for folder in (*folders, *_TOOL_FOLDERS):
+        for folder in (*folders, *_RUN_FOLDERS):
             # A relative entry names whatever lies in the working directory: never run that.
             if folder.startswith("/"):
                 candidate = f"{folder.rstrip('/')}/{program}"
@@ -227,7 +217,7 @@ class Live:
         if not payload:
             # Tools are read by their English words.
             kept["LC_ALL"] = "C.UTF-8"
-        kept.setdefault("PATH", ":".join(_TOOL_FOLDERS))
+        kept.setdefault("PATH", ":".join(_RUN_FOLDERS))
         return kept
 
 

@@ -1,4 +1,4 @@
-"""A source whose refusals become gaps: collectors read on and never see an OSError."""
+"""A source whose refusals are noted: collectors read on and never see an OSError."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import TypeVar
 
-    from envcheck.probe.notes import Notes
     from envcheck.probe.source import Source, Stat
 
     T = TypeVar("T")
@@ -19,10 +18,9 @@ if TYPE_CHECKING:
 class Quiet:
     """Wraps a source for the length of one probe."""
 
-    def __init__(self, source: Source, notes: Notes) -> None:
-        """Take the source to ask and the notes to write refusals to."""
+    def __init__(self, source: Source) -> None:
+        """Take the source to ask; `refused` then tells which paths were refused, and why."""
         self._source = source
-        self._notes = notes
         self.refused: dict[str, str] = {}
 
     @property

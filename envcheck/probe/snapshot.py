@@ -59,7 +59,7 @@ def take_snapshot(
         NotRecordedError: a recording of this version lacks an answer.
     """
     notes = Notes()
-    quiet = Quiet(source, notes)
+    quiet = Quiet(source)
     # As root, NVML and CUDA may load modules and create device files. What they would change is
     # read before they start.
     modules = kernel.read_kernel(quiet)
@@ -127,7 +127,7 @@ def take_snapshot(
         modules,
         log=kernel.kernel_log(results.get(kernel.DMESG), notes, results.get(kernel.JOURNAL)),
     )
-    files = driver_files.read_driver_files(quiet, system.kernel, results)
+    files = driver_files.read_driver_files(quiet, system.kernel, libcuda, results)
     facts = driver.read_driver(quiet, modules, files, results, notes)
     container = operating_system.read_container(quiet)
     host = Host(

@@ -14,6 +14,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+TOOL_FOLDERS = (
+    "/usr/local/nvidia/bin",
+    "/usr/local/cuda/bin",
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/usr/sbin",
+    "/usr/bin",
+    "/sbin",
+    "/bin",
+)
+"""Where tools are looked for after the user's own PATH, which may lack the sbin folders."""
+
+
 @model
 class Command:
     """A program to run, known to recordings by its logical name and not by its arguments.

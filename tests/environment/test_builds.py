@@ -173,7 +173,7 @@ def shimmed(files: dict[str, str], **variables: str) -> str | None:
         ),
         (
             {f"{PYENV}/version": "3.10.13\n", "/projects/a/.python-version": "3.11.7\n"},
-            {"PWD": "/work/other"},
+            {"PWD": "/projects/other"},
             "3.10.13",
         ),
     ],

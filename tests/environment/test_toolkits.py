@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from envcheck.probe.live import Live
-from envcheck.probe.notes import Notes
 from envcheck.probe.quiet import Quiet
 from envcheck.probe.toolkits import read_toolkits
 from tests.environment import sites
@@ -47,7 +46,7 @@ class Elsewhere(Live):
 def read(root: Path, prefix: str | None = None, **variables: str) -> dict[str, Toolkit]:
     """Toolkits below a folder, by root."""
     variables = {"PATH": "/usr/bin", **variables}
-    found = read_toolkits(Quiet(Elsewhere(root, **variables), Notes()), prefix)
+    found = read_toolkits(Quiet(Elsewhere(root, **variables)), prefix)
     return {each.root: each for each in found}
 
 

@@ -109,7 +109,7 @@ class Fake:
 def quiet(source: Fake) -> tuple[Quiet, Notes]:
     """What collectors get."""
     notes = Notes()
-    return Quiet(source, notes), notes
+    return Quiet(source), notes
 
 
 def done(stdout: str = "", code: int = 0, stderr: str = "") -> Result:

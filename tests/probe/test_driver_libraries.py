@@ -49,7 +49,7 @@ def ask(source: Live, timeout: float = 10.0) -> tuple[Driver, tuple[Gpu, ...] | 
         for command, result in zip(commands, source.run_all(commands), strict=True)
     }
     notes = Notes()
-    quiet = Quiet(source, notes)
+    quiet = Quiet(source)
     facts = driver.read_driver(quiet, NOTHING, DriverFiles(), results, notes)
     return facts, gpu.read_gpus(quiet, results, notes), notes
 

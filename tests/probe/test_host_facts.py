@@ -9,7 +9,12 @@ import pytest
 from envcheck.model.host import DkmsModule, Gpu, SystemPackage
 from envcheck.probe import devices, driver_files, engines, gpu, kernel, operating_system
 from envcheck.probe.driver import banner, proc_version
-from envcheck.probe.driver_files import DriverFiles, cached_libraries, read_driver_files
+from envcheck.probe.driver_files import (
+    DriverFiles,
+    cached_libraries,
+    find_libcuda,
+    read_driver_files,
+)
 from envcheck.probe.source import Result, Stat
 from tests.probe.fake import Fake, done, quiet
 
@@ -226,7 +231,8 @@ LINKS = {
 
 
 def files_of(fake: Fake, release: str | None = None, **results: Result) -> DriverFiles:
-    return read_driver_files(quiet(fake)[0], release, results)
+    source = quiet(fake)[0]
+    return read_driver_files(source, release, find_libcuda(source, results), results)
 
 
 def test_driver_libraries_name_their_release() -> None:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from envcheck.model.snapshot import Snapshot
     from envcheck.rules.base import Answer
 
-CUDA_DEVICES_UNAVAILABLE = 46
-
 
 def _mode_matters(snapshot: Snapshot) -> bool:
     return any(gpu.compute_mode not in {None, "default"} for gpu in facts.gpus(snapshot))
