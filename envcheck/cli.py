@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from envcheck import __version__, helptext
@@ -15,12 +16,12 @@ from envcheck.errors import EnvcheckError, UsageError
 from envcheck.spelling import suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from _typeshed import SupportsWrite
 
-FORMATS = ("text", "json", "markdown", "junit", "sarif")
-SHELLS = ("bash", "zsh", "tcsh")
+Commands = dict[str, "Parser"]
+
 INTERRUPTED = 130
 """Status of a run that Ctrl-C ended, as shells count it."""
 INTERNAL = 3
@@ -33,6 +34,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **settings: Any) -> None:
         """Take argparse's own settings; flags are never abbreviated."""
         self.flags: list[str] = []
+        self.actions: tuple[str, ...] = ()
         super().__init__(allow_abbrev=False, formatter_class=helptext.Formatter, **settings)
 
     def add_argument(self, *names: str, **settings: Any) -> argparse.Action:
@@ -64,192 +66,52 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def build_parser() -> tuple[Parser, dict[str, Parser]]:
-    """The parser of the whole command line, and those of the commands by name."""
+def build_parser(wanted: Collection[str] = tuple(helptext.COMMANDS)) -> tuple[Parser, Commands]:
+    """The parser of the command line, and those of the commands by name.
+
+    Args:
+        wanted: commands whose arguments are added; the others are only named.
+    """
     parser = Parser(prog="envcheck", description=helptext.MAIN, epilog=helptext.MAIN_END)
     parser.add_argument(
         "-V", "--version", nargs=0, action=_Version, help="print the version and exit"
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    made = _add_parsers(commands, helptext.COMMANDS)
-    _doctor(made["doctor"])
-    _snapshot(made["snapshot"])
-    _explain(made["explain"])
-    _tables(made["tables"])
-    made["completion"].add_argument(
-        "shell", type=_one_of(SHELLS), choices=SHELLS, metavar="SHELL", help="bash, zsh or tcsh"
-    )
+    made: Commands = {}
+    for name, summary in helptext.COMMANDS.items():
+        if name in wanted:
+            module = import_module(f"envcheck.arguments.{name}")
+            made[name] = _add(commands, name, summary, module.DESCRIPTION, module.END)
+            _add_arguments(made[name], module)
+        else:
+            made[name] = commands.add_parser(name, help=summary)
     return parser, made
 
 
-def _add_parsers(
-    commands: argparse._SubParsersAction[Parser], pages: Mapping[str, tuple[str, str, str]]
-) -> dict[str, Parser]:
-    """One parser per page, by name; a page is its summary, its description and its end."""
-    return {
-        name: commands.add_parser(
-            name,
-            help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}.\n\n{description}",
-            epilog=end,
-        )
-        for name, (summary, description, end) in pages.items()
-    }
-
-
-def _doctor(parser: Parser) -> None:
-    _machine(parser)
-    parser.add_argument(
-        "--format",
-        type=_one_of(FORMATS),
-        choices=FORMATS,
-        default=None,
-        metavar="FORMAT",
-        help="text (default), json, markdown, junit or sarif",
-    )
-    parser.add_argument("--json", action="store_true", help="the same as --format json")
-    _output(parser, "the report")
-    for flag, text in (
-        ("--select", "give only these findings; repeatable"),
-        ("--ignore", "give every finding but these; repeatable"),
-    ):
-        parser.add_argument(flag, action="append", default=[], metavar="ID,...", help=text)
-    parser.add_argument(
-        "--fail-on",
-        type=_one_of(("warning", "error", "never")),
-        choices=("warning", "error", "never"),
-        default="error",
-        metavar="LEVEL",
-        help="mildest severity that makes the exit status 1: warning, error (default) or never",
-    )
-    parser.add_argument(
-        "--require-gpu", action="store_true", help="a machine without a GPU is an error"
-    )
-    parser.add_argument("--tables", metavar="DIR", help="lay your own tables over the shipped ones")
-    parser.add_argument("--no-color", action="store_true", help="never colour the text")
-    parser.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        help="list also what could not be read and the tables that were used",
+def _add(
+    parsers: argparse._SubParsersAction[Parser], name: str, summary: str, *texts: str
+) -> Parser:
+    description, end = texts
+    return parsers.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.\n\n{description}",
+        epilog=end,
     )
 
 
-def _snapshot(parser: Parser) -> None:
-    _machine(parser)
-    parser.add_argument(
-        "--record", metavar="DIR", help="write a recording of this machine to a new folder"
-    )
-    _output(parser, "the facts")
-
-
-def _explain(parser: Parser) -> None:
-    parser.add_argument("id", nargs="?", metavar="ID", help="id of a finding, as reports show it")
-    parser.add_argument("--list", action="store_true", help="list every id with its one-line title")
-
-
-def _tables(parser: Parser) -> None:
+def _add_arguments(parser: Parser, module: Any) -> None:
+    """Add what a module of `arguments/` declares: arguments, or actions with arguments."""
+    pages = getattr(module, "ACTIONS", None)
+    if pages is None:
+        module.add_arguments(parser)
+        return
     actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
-    made = _add_parsers(actions, helptext.TABLES)
-    made["show"].add_argument("name", metavar="NAME", help="a table, as the list names it")
-    made["refresh"].add_argument("name", metavar="NAME", help="torch, tensorflow, jax, cudnn, nccl")
-    for name in ("list", "show"):
-        made[name].add_argument("--json", action="store_true", help="print JSON")
-    made["check"].add_argument("--dir", metavar="DIR", help="check the tables in a folder")
-    _refresh(made["refresh"])
+    made = {name: _add(actions, name, *page) for name, page in pages.items()}
+    module.add_action_arguments(made)
+    parser.actions = tuple(made)
     for each in made.values():
-        each.add_argument(
-            "--tables", metavar="DIR", help="lay your own tables over the shipped ones"
-        )
         parser.flags.extend(each.flags)
-
-
-def _refresh(parser: Parser) -> None:
-    parser.add_argument("--write", action="store_true", help="also change the file")
-    parser.add_argument(
-        "--release",
-        action="append",
-        default=[],
-        metavar="VERSION",
-        help="read this release only; repeatable (default: all from the oldest listed one on)",
-    )
-    parser.add_argument(
-        "--arches",
-        action="store_true",
-        help="also read which GPUs torch was compiled for: some ten requests more a wheel",
-    )
-    parser.add_argument(
-        "--index-url",
-        metavar="URL",
-        help="package index (default: the one that pip is configured to use)",
-    )
-    parser.add_argument(
-        "--cache",
-        metavar="DIR",
-        help="keep what was read in this folder (default: below $XDG_CACHE_HOME)",
-    )
-    parser.add_argument(
-        "--from",
-        dest="saved",
-        metavar="DIR",
-        help="read from a folder that --cache filled, without any network",
-    )
-
-
-def _machine(parser: Parser) -> None:
-    parser.add_argument(
-        "--python",
-        metavar="PATH",
-        help="interpreter, or folder of an environment, to judge"
-        " (default: the active environment, else python3 on PATH, else envcheck's own)",
-    )
-    parser.add_argument(
-        "--machine", metavar="DIR", help="read a recorded machine instead of this one"
-    )
-    parser.add_argument(
-        "--deep",
-        action="store_true",
-        help="also import the frameworks, each in a child, and ask tools for their versions",
-    )
-    parser.add_argument(
-        "--timeout",
-        type=_seconds,
-        default=10.0,
-        metavar="S",
-        help="seconds that each child process gets (default: 10)",
-    )
-
-
-def _output(parser: Parser, what: str) -> None:
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help=f"write {what} to a file, as a whole or not at all ('-': standard output)",
-    )
-
-
-def _one_of(names: Sequence[str]) -> Callable[[str], str]:
-    def check(text: str) -> str:
-        if text in names:
-            return text
-        hint = suggestion(text, names) or f"choose from {', '.join(names)}"
-        msg = f"'{text}' is not known: {hint}"
-        raise argparse.ArgumentTypeError(msg)
-
-    return check
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    # Compared from both sides, so that NaN and infinity fall out too.
-    if not 0.0 < value <= 86400.0:
-        msg = f"'{text}' is not a number of seconds between 0 and 86400"
-        raise argparse.ArgumentTypeError(msg)
-    return value
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -258,13 +120,14 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     Raises:
         UsageError: it cannot be understood; the message says what was probably meant.
     """
-    parser, commands = build_parser()
     plain = [word for word in argv if not word.startswith("-")]
     command = plain[0] if plain else None
     if command is not None:
-        _known("command", command, tuple(commands))
-    if command == "tables" and len(plain) > 1:
-        _known("action", plain[1], tuple(helptext.TABLES))
+        _known("command", command, tuple(helptext.COMMANDS))
+    parser, commands = build_parser(() if command is None else (command,))
+    actions = commands[command].actions if command else ()
+    if actions and len(plain) > 1:
+        _known("action", plain[1], actions)
     args, extra = parser.parse_known_args(argv)
     if extra:
         flags = (commands[command] if command else parser).flags
@@ -275,8 +138,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if command is None:
         msg = "no command given: try 'envcheck doctor'"
         raise UsageError(msg)
-    if command == "tables" and args.action is None:
-        msg = f"no action given: choose from {', '.join(helptext.TABLES)}"
+    if actions and args.action is None:
+        msg = f"no action given: choose from {', '.join(actions)}"
         raise UsageError(msg)
     return args
 
@@ -322,27 +185,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    match args.command:
-        case "doctor":
-            from envcheck.commands import doctor
-
-            return doctor.run(args)
-        case "snapshot":
-            from envcheck.commands import snapshot
-
-            return snapshot.run(args)
-        case "explain":
-            from envcheck.commands import explain
-
-            return explain.run(args)
-        case "tables":
-            from envcheck.commands import tables
-
-            return tables.run(args)
-        case _:
-            from envcheck.commands import completion
-
-            return completion.run(args, build_parser()[0])
+    if args.command == "completion":
+        args.parser = build_parser()[0]
+    code: int = import_module(f"envcheck.commands.{args.command}").run(args)
+    return code
 
 
 def _fail(message: str, code: int, words: list[str], args: argparse.Namespace | None) -> int:

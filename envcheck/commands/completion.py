@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 from envcheck.commands.output import emit
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
 
-def run(args: Namespace, parser: ArgumentParser) -> int:
+def run(args: Namespace) -> int:
     """Run the command.
 
     Args:
-        args: the command line; `shell` is one that shtab writes scripts for.
-        parser: of the whole command line.
+        args: the command line; `shell` is one that shtab writes scripts for, `parser` the parser
+            of the whole command line.
     """
     import shtab
 
-    emit(shtab.complete(parser, shell=args.shell) + "\n", None)
+    emit(shtab.complete(args.parser, shell=args.shell) + "\n", None)
     return 0

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from envcheck.model.activity import Activity
 from envcheck.model.base import model
 from envcheck.model.environment import Environment
 from envcheck.model.host import Host
+from envcheck.model.smoke import Smoke
+from envcheck.model.symptom import Symptom
 
 SCHEMA = 1
 
@@ -34,6 +37,10 @@ class Snapshot:
     """Version of envcheck that took it."""
     host: Host = Host()
     env: Environment = Environment()
+    symptoms: tuple[Symptom, ...] = ()
+    """Messages that were recognised, in a pasted text, the kernel log or a child's output."""
+    smoke: Smoke | None = None
+    activity: Activity | None = None
     gaps: tuple[Gap, ...] = ()
 
     def gap(self, path: str) -> str | None:

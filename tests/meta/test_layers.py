@@ -11,7 +11,7 @@ import envcheck
 
 PACKAGE = Path(envcheck.__file__).parent
 
-BASE = {"errors", "paths", "versions", "spelling", "helptext", ""}
+BASE = {"errors", "paths", "versions", "spelling", ""}
 """Modules without a layer of their own; "" is the package itself, for its version."""
 
 MAY_IMPORT = {
@@ -24,7 +24,9 @@ MAY_IMPORT = {
     "payloads": set(),
     "refresh": {"refresh", "matrix", "model"},
     "commands": {"commands", "refresh", "probe", "report", "engine", "rules", "matrix", "model"},
-    "cli": {"commands"},
+    "helptext": {"arguments"},
+    "arguments": {"arguments"},
+    "cli": {"arguments", "helptext", "commands"},
     "__main__": {"cli"},
 }
 PURE = ("model", "matrix", "rules", "engine", "report")

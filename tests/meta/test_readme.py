@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from envcheck import helptext
-from envcheck.cli import FORMATS, SHELLS, build_parser
+from envcheck.arguments.base import ENVIRONMENT, EXIT, FORMATS
+from envcheck.arguments.completion import SHELLS
+from envcheck.cli import build_parser
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -33,12 +34,12 @@ def test_formats_shells_and_exit_statuses_are_all_there() -> None:
     for word in (*FORMATS, *SHELLS):
         assert f"`{word}`" in README
     table = dict(re.findall(r"^\| (\d+) \| (.+) \|$", README, re.MULTILINE))
-    listed = dict(re.findall(r"^  (\d+) +(.+)$", helptext.EXIT, re.MULTILINE))
+    listed = dict(re.findall(r"^  (\d+) +(.+)$", EXIT, re.MULTILINE))
     assert table == listed
 
 
 def test_environment_variables_of_the_help_are_described() -> None:
-    names = set(re.findall(r"\b[A-Z][A-Z_]{3,}[A-Z]\b", helptext.ENVIRONMENT))
+    names = set(re.findall(r"\b[A-Z][A-Z_]{3,}[A-Z]\b", ENVIRONMENT))
     assert {name for name in names if name not in README} == set()
 
 
