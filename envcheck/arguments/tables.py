@@ -106,7 +106,9 @@ ACTIONS = {
 def add_action_arguments(made: dict[str, argparse.ArgumentParser]) -> None:
     """Add the arguments of each action."""
     made["show"].add_argument("name", metavar="NAME", help="a table, as the list names it")
-    made["refresh"].add_argument("name", metavar="NAME", help="torch, tensorflow, jax, cudnn, nccl")
+    made["refresh"].add_argument(
+        "name", metavar="NAME", help="torch, tensorflow, jax, libraries, cudnn, nccl"
+    )
     for name in ("list", "show"):
         made[name].add_argument("--json", action="store_true", help="print JSON")
     made["check"].add_argument("--dir", metavar="DIR", help="check the tables in a folder")

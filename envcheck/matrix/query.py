@@ -262,6 +262,34 @@ def requirements(
     return matrix.find(schema.LibraryRequirement, library=name, version=_public(version))
 
 
+def requirements_near(
+    matrix: Matrix, library: str, version: str
+) -> tuple[schema.LibraryRequirement, ...]:
+    """What a library version asks for; of a version without rows, what both neighbours agree on."""
+    exact = requirements(matrix, library, version)
+    have = Release.maybe(version)
+    if exact or have is None:
+        return exact
+    name = re.sub(r"[-_.]+", "-", library).lower()
+    known = sorted(
+        {row.version for row in matrix.find(schema.LibraryRequirement, library=name)},
+        key=lambda text: Release.parse(text).parts,
+    )
+    below = [text for text in known if Release.parse(text) < have]
+    above = [text for text in known if Release.parse(text) > have]
+    if not below or not above:
+        return ()
+    later = {
+        (row.requires_framework, row.specifier, row.extra)
+        for row in requirements(matrix, library, above[0])
+    }
+    return tuple(
+        row
+        for row in requirements(matrix, library, below[-1])
+        if (row.requires_framework, row.specifier, row.extra) in later
+    )
+
+
 # -- machine ---------------------------------------------------------------------------------------
 
 

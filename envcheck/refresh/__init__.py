@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     Derive = Callable[[WheelIndex, Scope], Derived]
     Listed = Callable[[str, dict[str, Any]], bool]
 
-TABLES = ("cudnn", "frameworks/jax", "frameworks/tensorflow", "frameworks/torch", "nccl")
+TABLES = (
+    "cudnn",
+    "frameworks/jax",
+    "frameworks/libraries",
+    "frameworks/tensorflow",
+    "frameworks/torch",
+    "nccl",
+)
 """Tables that follow from wheels."""
 
 
@@ -35,6 +42,10 @@ def reader(table: str) -> tuple[Derive, Listed]:
             from envcheck.refresh import jax
 
             return jax.derive, jax.listed
+        case "frameworks/libraries":
+            from envcheck.refresh import libraries
+
+            return libraries.derive, libraries.listed
         case "cudnn":
             from envcheck.refresh import nvidia
 

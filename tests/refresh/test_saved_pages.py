@@ -6,6 +6,7 @@ headers in question.
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,6 +28,16 @@ TODAY = "2026-12-31"
 RELEASES = {
     "cudnn": ("9.1.0.70", "9.28.0.42", "9.28.1.4"),
     "frameworks/jax": ("0.4.32", "0.4.38", "0.12.0.1"),
+    "frameworks/libraries": (
+        "0.0.30",
+        "0.10.0",
+        "0.11.2",
+        "0.50.2",
+        "1.15.0",
+        "2.6.6",
+        "3.0.0",
+        "5.1.0",
+    ),
     "frameworks/tensorflow": ("2.13.0", "2.15.0.post1", "2.17.0", "2.21.0"),
     "frameworks/torch": ("2.8.0", "2.15.0"),
     "nccl": ("2.20.3", "2.20.5", "2.27.7"),
@@ -281,3 +292,36 @@ def test_what_was_not_saved_is_named_and_its_rows_are_no_loss(
     assert "nothing was saved of torch-2.8.0-" in found.reason
     outcome = merge.compare(found, asked, reader("frameworks/torch")[1], TODAY)
     assert (outcome.changes, outcome.vanished) == ((), ())
+
+
+# -- libraries -------------------------------------------------------------------------------------
+
+
+def test_what_libraries_ask_of_frameworks(matrix: Matrix) -> None:
+    found = derived(scope(matrix, "frameworks/libraries"))
+    vllm = row(found, "requirement", library="vllm", requires_framework="torch")
+    assert (vllm["version"], vllm["specifier"], vllm["extra"]) == ("0.10.0", "==2.7.1", None)
+    transformers = row(found, "requirement", library="transformers", requires_framework="torch")
+    assert (transformers["specifier"], transformers["extra"]) == (">=2.4", "torch")
+
+
+def test_of_releases_that_ask_for_the_same_the_ends_are_rows(tmp_path: Path) -> None:
+    shutil.copytree(PAGES, tmp_path / "pages")
+    folder = tmp_path / "pages" / "flax"
+    files = []
+    for release, wanted in (("1.0", "1"), ("1.1", "1"), ("1.2", "1"), ("1.3", "2")):
+        name = f"flax-{release}-py3-none-any.whl"
+        files.append({"filename": name, "url": name})
+        text = (
+            f"Metadata-Version: 2.1\nName: flax\nVersion: {release}\nRequires-Dist: jax>={wanted}\n"
+        )
+        (folder / f"{name}.metadata").write_text(text, encoding="utf-8")
+    page = {"meta": {"api-version": "1.0"}, "files": files}
+    (folder / "index.json").write_text(json.dumps(page), encoding="utf-8")
+    found = derived(scope(Matrix.shipped(), "frameworks/libraries"), tmp_path / "pages")
+    mine = [each.values for each in found.rows if each.values["library"] == "flax"]
+    assert [(each["version"], each["specifier"]) for each in mine] == [
+        ("1.0", ">=1"),
+        ("1.2", ">=1"),
+        ("1.3", ">=2"),
+    ]

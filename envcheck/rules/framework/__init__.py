@@ -19,6 +19,9 @@ from envcheck.rules.framework.gpu_and_build import (
 )
 from envcheck.rules.framework.jax_plugin_mismatch import jax_plugin_mismatch
 from envcheck.rules.framework.jetson_generic_wheel import jetson_generic_wheel
+from envcheck.rules.framework.library_requires_other_framework import (
+    library_requires_other_framework,
+)
 from envcheck.rules.framework.numpy_abi_mismatch import numpy_abi_mismatch
 from envcheck.rules.framework.tensorflow_windows_no_gpu import tensorflow_windows_no_gpu
 from envcheck.rules.framework.torch_companion_mismatch import torch_companion_mismatch
@@ -36,6 +39,7 @@ FRAMEWORK_RULES: tuple[Rule, ...] = (
     torch_companion_mismatch,
     extension_built_for_other_torch,
     extension_built_for_other_cuda,
+    library_requires_other_framework,
     numpy_abi_mismatch,
     glibc_too_old,
     jax_plugin_mismatch,

@@ -8,7 +8,7 @@ from envcheck.model.finding import Evidence, Fix
 from envcheck.rules import install, pins
 from envcheck.rules.base import finding, rule
 from envcheck.rules.framework import extensions
-from envcheck.rules.requirements import required
+from envcheck.rules.framework.declared import declared
 from envcheck.versions import Release
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def extension_built_for_other_torch(snapshot: Snapshot, matrix: Matrix) -> Answe
                 )
             continue
         if package.name in extensions.NATIVE:
-            for requirement in required(snapshot, package):
+            for asked in declared(snapshot, matrix, package):
+                requirement = asked.requirement
                 if (
                     requirement.name == "torch"
                     and requirement.exact is not None
@@ -69,7 +70,9 @@ def extension_built_for_other_torch(snapshot: Snapshot, matrix: Matrix) -> Answe
                         package,
                         pinned=requirement.exact,
                         evidence=Evidence(
-                            label=f"{package.name} requires", value=requirement.line, via="metadata"
+                            label=f"{package.name} requires",
+                            value=requirement.line,
+                            via="metadata" if asked.row is None else "table of libraries",
                         ),
                     )
                     break
