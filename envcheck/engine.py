@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Literal
 
+from envcheck import undecided
 from envcheck.errors import TableError, UndeterminedError
 from envcheck.model.finding import Finding, Fix, Report, Unknown, VerdictName
 
@@ -66,10 +67,13 @@ def judge(
         for each in dict.fromkeys(unknowns)
         if each.kind == "crashed" or each.check not in folded | explained
     )
+    of_text = snapshot.source == "report"
+    if of_text:
+        open_questions = undecided.open_questions(snapshot, matrix, kept, open_questions)
     return Report(
         verdict=_verdict(kept, open_questions, judged=_judged(snapshot, require_gpu)),
         findings=tuple(sorted(kept, key=lambda each: _ORDER[each.severity])),
-        ask=_ask_next(open_questions),
+        ask=undecided.asks(snapshot, open_questions) if of_text else _ask_next(open_questions),
         unknown=open_questions,
         snapshot=snapshot,
         tables=tuple(sorted(matrix.dates().items())),
@@ -152,6 +156,8 @@ def _judged(snapshot: Snapshot, require_gpu: bool) -> bool:
         host.pci,
         env.packages,
         env.frameworks,
+        # A text may hold nothing but the message of a program.
+        snapshot.symptoms or None if snapshot.source == "report" else None,
     )
     return any(each is not None for each in facts)
 

@@ -36,3 +36,19 @@ class RecordingError(EnvcheckError):
 
 class NotRecordedError(RecordingError):
     """The probe asked a recording of its own version for something that it does not hold."""
+
+
+class LockError(EnvcheckError):
+    """A lock file is damaged or holds what no lock may hold; the message names the field."""
+
+    exit_code = 4
+
+
+class NoTextError(UndeterminedError):
+    """A report is empty, or no text at all: there is nothing to read in it."""
+
+
+class NoPlanError(EnvcheckError):
+    """No stack of the tables meets a request."""
+
+    exit_code = 5

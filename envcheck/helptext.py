@@ -29,9 +29,12 @@ examples:
 
 COMMANDS = {
     "doctor": "judge a machine and say what to type",
+    "smoke": "run a tiny training step on every GPU, stage by stage",
     "snapshot": "print or record the facts, without judging",
+    "plan": "find the stack that a machine can run, and say how to get it",
     "explain": "explain a finding",
     "tables": "list, show, check and refresh the compatibility tables",
+    "watch": "see what the time of GPUs goes into, and what to do about it",
     "completion": "print a completion script for a shell",
 }
 """Command -> its summary; `arguments/` and `commands/` have a module of the same name."""

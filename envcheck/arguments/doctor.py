@@ -32,6 +32,8 @@ examples:
   envcheck doctor --json | python3 -m json.tool
   envcheck doctor --format junit -o envcheck.xml        in CI
   envcheck doctor --machine recorded-node               a machine that somebody recorded
+  envcheck doctor --report issue.txt --format markdown  the text of a bug report
+  envcheck doctor --report reports/ --format jsonl      many of them, one line each
   envcheck doctor --ignore driver-branch-ended,gpu-throttled
 
 {EXIT}
@@ -43,18 +45,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     machine(parser)
     parser.add_argument(
+        "--report",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="PATH",
+        help="judge what people pasted instead: text files, folders of them, '-' for standard input",
+    )
+    parser.add_argument(
         "--format",
-        type=one_of(FORMATS),
-        choices=FORMATS,
+        type=one_of((*FORMATS, "jsonl")),
+        choices=(*FORMATS, "jsonl"),
         default=None,
         metavar="FORMAT",
-        help="text (default), json, markdown, junit or sarif",
+        help="text (default), json, jsonl (one line a report), markdown, junit or sarif",
     )
     parser.add_argument("--json", action="store_true", help="the same as --format json")
     output(parser, "the report")
     judging(parser)
     parser.add_argument(
         "--require-gpu", action="store_true", help="a machine without a GPU is an error"
+    )
+    parser.add_argument(
+        "--smoke",
+        action="store_true",
+        help="also run a tiny training step on every GPU, as 'envcheck smoke' does",
     )
     tables(parser)
     parser.add_argument("--no-color", action="store_true", help="never colour the text")

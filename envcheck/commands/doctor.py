@@ -15,21 +15,27 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable
 
+    from envcheck.model.finding import Report
     from envcheck.model.snapshot import Snapshot
+    from envcheck.probe.redact import Redactor
     from envcheck.rules.base import Rule
 
 
 def run(args: Namespace) -> int:
     """Run the command; the exit status is the same in every format."""
     form = _format(args)
+    if args.report:
+        from envcheck.commands import reports
+
+        return reports.run(args, form, Judgement(args))
     # A mistake in what was asked shows before anything is probed; with nothing asked, rules and
     # tables are loaded while the machine answers.
-    judgement = _Judgement(args) if args.select or args.ignore or args.tables else None
-    prepared: list[_Judgement] = [] if judgement is None else [judgement]
+    judgement = Judgement(args) if args.select or args.ignore or args.tables else None
+    prepared: list[Judgement] = [] if judgement is None else [judgement]
 
     def meanwhile() -> None:
         if not prepared:
-            prepared.append(_Judgement(args))
+            prepared.append(Judgement(args))
 
     snapshot = take_snapshot(
         open_machine(args),
@@ -38,10 +44,14 @@ def run(args: Namespace) -> int:
         timeout=args.timeout,
         meanwhile=meanwhile,
     )
+    if args.smoke:
+        from envcheck.commands.smoke import with_smoke
+
+        snapshot = with_smoke(snapshot, open_machine(args), args, prepared[0].matrix)
     return prepared[0].report(snapshot, form)
 
 
-class _Judgement:
+class Judgement:
     """Rules, tables and renderers, ready for a snapshot."""
 
     def __init__(self, args: Namespace) -> None:
@@ -50,9 +60,10 @@ class _Judgement:
 
         self._args = args
         self._rules = all_rules()
+        self._redactor: Redactor | None = None
         self._chosen = _chosen(args.select, args.ignore, self._rules)
         folder = overlay(args.tables)
-        self._matrix = Matrix.shipped(folder)
+        self.matrix = Matrix.shipped(folder)
         if folder is not None:
             # Your own tables are read as a whole, used or not: a mistake in them should show at
             # once.
@@ -60,22 +71,48 @@ class _Judgement:
 
     def report(self, snapshot: Snapshot, form: str) -> int:
         """Judge, write the report, and give the exit status."""
-        from envcheck.commands.checks import checks
-        from envcheck.commands.output import emit, say, wants_colour, width
-        from envcheck.engine import exit_code, judge
-        from envcheck.report import render
+        from envcheck.commands.output import emit, say
         from envcheck.report.describe import status
-        from envcheck.report.view import View
+
+        args = self._args
+        report, code = self.judged(snapshot)
+        emit(self.rendered(report, code, form), args.output)
+        if args.output not in (None, "-"):
+            last = status(report, code)
+            say(f"{last.word} {last.text}")
+        return code
+
+    def judged(self, snapshot: Snapshot) -> tuple[Report, int]:
+        """The report on a snapshot, and its exit status."""
+        from envcheck.engine import exit_code, judge
 
         args = self._args
         report = judge(
             snapshot,
-            self._matrix,
+            self.matrix,
             self._rules,
             chosen=self._chosen,
             require_gpu=args.require_gpu,
         )
-        code = exit_code(report, args.fail_on, require_gpu=args.require_gpu)
+        return report, exit_code(report, args.fail_on, require_gpu=args.require_gpu)
+
+    def redact(self, text: str) -> str:
+        """A text without names, addresses and serial numbers."""
+        if self._redactor is None:
+            from envcheck.probe.redact import Redactor
+
+            self._redactor = Redactor({}, lambda _path: None)
+        return self._redactor(text)
+
+    def rendered(self, report: Report, code: int, form: str, name: str = "") -> str:
+        """A report in a format; `name` tells it from others in the same output."""
+        from envcheck.commands.checks import checks
+        from envcheck.commands.output import wants_colour, width
+        from envcheck.report import render
+        from envcheck.report.view import View
+
+        args = self._args
+        source = report.snapshot.source
         view = View(
             version=envcheck.__version__,
             exit_code=code,
@@ -83,14 +120,11 @@ class _Judgement:
             checks=checks(self._rules, self._chosen),
             width=width(),
             verbose=args.verbose,
-            artifact=f"{snapshot.source.partition(':')[2] or 'this-machine'}/machine.toml",
+            name=name,
+            artifact=f"{source.partition(':')[2] or 'this-machine'}/machine.toml",
         )
         colour = wants_colour(refused=args.no_color, path=args.output)
-        emit(render(form, report, view, colour=colour), args.output)
-        if args.output not in (None, "-"):
-            last = status(report, code)
-            say(f"{last.word} {last.text}")
-        return code
+        return render(form, report, view, colour=colour)
 
 
 def _format(args: Namespace) -> str:

@@ -7,6 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from envcheck.errors import TableError
+from envcheck.matrix import schema
 from envcheck.matrix.validate import form_problems, row_key, sections
 from envcheck.versions import Release
 
@@ -58,6 +59,8 @@ def everything(
             continue
         found += [f"{name}.toml: {text}" for text in _rows(table, name)]
         found += [f"{name}.toml: {text}" for text in _sources(table, day, titles)]
+        if name == schema.SymptomRow.table:
+            found += [f"{name}.toml: {text}" for text in _symptoms(table)]
     for judge in (_floors, _cuda_references, _branch_references, _gpu_references, _families):
         try:
             found += judge(whole or matrix)
@@ -78,6 +81,14 @@ def _rows(table: Mapping[str, Any], name: str) -> Iterator[str]:
                 yield f"[[{section}]] row {number}: {fields}: same as the row before"
             elif before > after:
                 yield f"[[{section}]] row {number}: {fields}: out of order"
+
+
+def _symptoms(table: Mapping[str, Any]) -> Iterator[str]:
+    from envcheck.matrix.symptoms import row_problems
+
+    for row in table.get(schema.SymptomRow.section, []):
+        for problem in row_problems(row):
+            yield f"[[symptom]] {row['name']}: {problem}"
 
 
 def _sources(

@@ -316,6 +316,11 @@ class Matrix:
         """What libraries ask of frameworks."""
         return self.rows(schema.LibraryRequirement)
 
+    @property
+    def symptoms(self) -> tuple[schema.SymptomRow, ...]:
+        """Messages of drivers, libraries and frameworks."""
+        return self.rows(schema.SymptomRow)
+
     # -- reading -----------------------------------------------------------------------------------
 
     def _section(self, table: str, section: str) -> list[Raw]:

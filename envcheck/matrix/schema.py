@@ -5,6 +5,7 @@ Missing optional values are `None`; lists are tuples. A version is always text.
 
 from __future__ import annotations
 
+from envcheck.matrix.activity import ActivityThreshold
 from envcheck.matrix.row import CONFIDENCES, METHODS, Row, TableSource
 from envcheck.matrix.software import (
     Companion,
@@ -20,6 +21,7 @@ from envcheck.matrix.software import (
     TensorflowTested,
     TorchBuild,
 )
+from envcheck.matrix.symptoms import SymptomRow
 from envcheck.matrix.systems import CudaImage, Distro, DistroPackage, ToolkitRelease
 from envcheck.model.base import model
 
@@ -28,6 +30,7 @@ __all__ = [
     "METHODS",
     "ROWS",
     "TABLES",
+    "ActivityThreshold",
     "Capability",
     "Companion",
     "CudaImage",
@@ -54,6 +57,7 @@ __all__ = [
     "PciGpu",
     "PtxasTargets",
     "Row",
+    "SymptomRow",
     "TableSource",
     "TensorflowRelease",
     "TensorflowTested",
@@ -387,6 +391,8 @@ ROWS: tuple[type[Row], ...] = (
     JaxRelease,
     JaxPlugin,
     LibraryRequirement,
+    ActivityThreshold,
+    SymptomRow,
 )
 
 TABLES: tuple[str, ...] = tuple(dict.fromkeys(cls.table for cls in ROWS if cls is not Framework))

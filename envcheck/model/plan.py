@@ -117,6 +117,8 @@ class Plan:
     """None when no candidate was accepted."""
     install: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Installer (pip, uv, conda) -> its commands."""
+    notes: tuple[str, ...] = ()
+    """What has to be known besides: what is built from source, what no table could judge."""
     rejections: tuple[Rejection, ...] = ()
     unlocks: tuple[Unlock, ...] = ()
     tables: tuple[tuple[str, str], ...] = ()

@@ -10,7 +10,7 @@ from envcheck.refresh.metadata import environment
 
 if TYPE_CHECKING:
     from envcheck.refresh.derived import Scope
-    from envcheck.refresh.metadata import Metadata
+    from envcheck.refresh.metadata import Metadata, Requirement
     from envcheck.refresh.wheel_index import WheelIndex
 
 SOURCE = "library-wheels"
@@ -90,7 +90,7 @@ def derive(index: WheelIndex, scope: Scope) -> Derived:
 def _rows(library: str, release: str, metadata: Metadata) -> list[dict[str, Any]]:
     where = environment("linux_x86_64", "cp312")
     plain = metadata.applying(where)
-    asked = [(None, each) for each in plain]
+    asked: list[tuple[str | None, Requirement]] = [(None, each) for each in plain]
     for extra in _FRAMEWORKS:
         asked += [(extra, each) for each in metadata.of_extra(extra, where) if each.name == extra]
     found: dict[tuple[str, str | None], dict[str, Any]] = {}

@@ -16,6 +16,7 @@ FORMATS: Mapping[str, str] = MappingProxyType(
     {
         "text": "envcheck.report.plain",
         "json": "envcheck.report.json_report",
+        "jsonl": "envcheck.report.jsonl",
         "markdown": "envcheck.report.markdown",
         "junit": "envcheck.report.junit",
         "sarif": "envcheck.report.sarif",

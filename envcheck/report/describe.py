@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 from envcheck.errors import UndeterminedError
 from envcheck.model.base import model
+from envcheck.report import stages
+from envcheck.report.activity import activity_rows
 from envcheck.report.components import Row, components
 from envcheck.report.foreign import clean, one_line
 
@@ -61,7 +63,15 @@ Block = Table | Heading | Entry | Command | Blank
 
 def blocks(report: Report, view: View) -> Iterator[Block]:
     """The whole text report, in order; the last block is the status line."""
-    yield Table(rows=components(report.snapshot, report.tables))
+    activity = report.snapshot.activity
+    if activity is None:
+        yield Table(rows=components(report.snapshot, report.tables))
+    else:
+        yield Table(rows=activity_rows(activity, report.tables))
+    if report.snapshot.smoke is not None and report.snapshot.smoke.stages:
+        yield Blank()
+        yield Heading(word="smoke test")
+        yield Table(rows=stages.rows(report.snapshot.smoke))
     for each in report.findings:
         yield Blank()
         yield from _finding(each)

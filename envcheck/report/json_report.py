@@ -23,6 +23,7 @@ def render(report: Report, view: View) -> str:
 def document(report: Report, exit_code: int) -> dict[str, Any]:
     """The report as plain data, keys in the documented order."""
     data: dict[str, Any] = encode(report)
+    smoke = data["snapshot"]["smoke"]
     return {
         "schema_version": SCHEMA_VERSION,
         "verdict": data["verdict"],
@@ -32,6 +33,7 @@ def document(report: Report, exit_code: int) -> dict[str, Any]:
         "unknown": data["unknown"],
         "snapshot": data["snapshot"],
         "tables": dict(report.tables),
+        **({"stages": smoke["stages"]} if smoke is not None else {}),
     }
 
 

@@ -34,5 +34,7 @@ class View:
     """Columns that prose is wrapped to; commands are never wrapped."""
     verbose: bool = False
     """List also what could not be read and which tables were used."""
+    name: str = ""
+    """Which of several texts the report is about."""
     artifact: str = "envcheck-snapshot.json"
     """File that formats which need one name as the place of the findings."""

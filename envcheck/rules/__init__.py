@@ -15,18 +15,23 @@ def all_rules() -> tuple[Rule, ...]:
 
     A function and not a constant, so that importing one rule does not import all.
     """
+    from envcheck.rules.activity import ACTIVITY_RULES
     from envcheck.rules.container import CONTAINER_RULES
     from envcheck.rules.cuda import CUDA_RULES
     from envcheck.rules.cudnn_nccl import CUDNN_NCCL_RULES
     from envcheck.rules.driver import DRIVER_RULES
     from envcheck.rules.framework import FRAMEWORK_RULES
     from envcheck.rules.gpu import GPU_RULES
+    from envcheck.rules.smoke import SMOKE_RULES, explaining_smoke
 
-    return (
+    rules = (
         *DRIVER_RULES,
         *GPU_RULES,
         *CONTAINER_RULES,
         *CUDA_RULES,
         *CUDNN_NCCL_RULES,
         *FRAMEWORK_RULES,
+        *SMOKE_RULES,
+        *ACTIVITY_RULES,
     )
+    return explaining_smoke(rules)

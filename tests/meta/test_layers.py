@@ -18,18 +18,38 @@ MAY_IMPORT = {
     "model": {"model"},
     "matrix": {"matrix", "model"},
     "rules": {"rules", "matrix", "model"},
-    "engine": {"rules", "matrix", "model"},
+    "undecided": {"matrix", "model"},
+    "engine": {"undecided", "rules", "matrix", "model"},
     "report": {"report", "model"},
+    "planner": {"planner", "engine", "rules", "matrix", "model"},
+    "symptoms": {"symptoms", "matrix", "model"},
+    "intake": {"intake", "symptoms", "matrix", "model"},
     "probe": {"probe", "model"},
+    "smoke": {"smoke", "probe", "model"},
+    "watch": {"watch", "probe", "model"},
     "payloads": set(),
     "refresh": {"refresh", "matrix", "model"},
-    "commands": {"commands", "refresh", "probe", "report", "engine", "rules", "matrix", "model"},
+    "commands": {
+        "commands",
+        "intake",
+        "symptoms",
+        "watch",
+        "smoke",
+        "refresh",
+        "probe",
+        "report",
+        "planner",
+        "engine",
+        "rules",
+        "matrix",
+        "model",
+    },
     "helptext": {"arguments"},
     "arguments": {"arguments"},
     "cli": {"arguments", "helptext", "commands"},
     "__main__": {"cli"},
 }
-PURE = ("model", "matrix", "rules", "engine", "report")
+PURE = ("model", "matrix", "rules", "engine", "report", "planner", "intake", "symptoms")
 """Layers that neither start programs nor look at this process's surroundings."""
 OUTSIDE = {"subprocess", "socket", "ctypes", "multiprocessing", "asyncio"}
 
@@ -86,6 +106,9 @@ def test_payloads_import_the_standard_library_only(path: Path) -> None:
     # What a payload is there to ask is imported inside it, and may be missing.
     assert tops <= set(sys.stdlib_module_names) | {
         "elf_headers",
+        "smoke_stages",
+        "smoke_reference",
+        "numpy",
         "pynvml",
         "torch",
         "jax",

@@ -20,6 +20,7 @@ RULES = all_rules()
 IDS = [id for rule in RULES for id in rule.ids]
 TESTS = Path(__file__).parents[1] / "rules"
 COMPONENTS = {"driver", "gpu", "cuda", "cudnn", "nccl", "framework", "container"}
+COMPONENTS |= {"smoke", "activity"}
 
 
 def _named(rule: Rule) -> str:

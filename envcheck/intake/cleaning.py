@@ -1,0 +1,141 @@
+"""Takes off what a text was wrapped in on its way: encodings, quotes, prefixes of logs."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from envcheck.errors import NoTextError
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_QUOTE = re.compile(r"^[ \t]{0,3}(?:>[ \t]?){1,6}", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$", re.MULTILINE)
+_JOURNAL = re.compile(
+    r"^(?:<\d+>)?(?:[^\W\d]{3,4}\.? {1,2}\d{1,2} [\d:]{8}|\d{4}-\d\d-\d\dT[\d:.,+-]{8,30}Z?)"
+    r" (?:[\w.-]{1,64} )?(?:[\w.@/()-]{1,64}(?:\[\d+\])?: )",
+    re.MULTILINE,
+)
+_POD = re.compile(
+    r"^\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d) (?:(?:stdout|stderr) [FP] )?", re.MULTILINE
+)
+_SERVICE = re.compile(r"^[A-Za-z0-9][\w.-]{0,60}[-_]\d+ +\| ?", re.MULTILINE)
+_WORKER = re.compile(
+    r"^(?:\((?=[^)\n]{0,80}pid=)[^)\n]{1,80}\) ?|\[?rank ?\d+\]?: ?|\[\d+\]: )+",
+    re.MULTILINE | re.IGNORECASE,
+)
+_PROMPT = re.compile(r"^(?:>>> |\.\.\. |In \[\d+\]: |Out\[\d+\]: )", re.MULTILINE)
+_TAG = re.compile(r"</?(?:details|summary|pre|code|p|br|div|span|b|i|strong|em)\b[^>\n]{0,80}>")
+_ESCAPED_LINES = re.compile(r"(?:\\n[^\n\\]{0,2000}?){3,}")
+# Full-width forms that Chinese and Japanese keyboards put in place of ASCII, and wide spaces.
+_NARROW = {0xFF01 + at: 0x21 + at for at in range(94)} | {
+    0x3000: 0x20,
+    0xA0: 0x20,
+    0x2007: 0x20,
+    0x202F: 0x20,
+    0x200B: None,
+    0xFEFF: None,
+    0x2502: 0x7C,
+    0x2503: 0x7C,
+    0x2019: 0x27,
+    0x2018: 0x27,
+    0x201C: 0x22,
+    0x201D: 0x22,
+}
+
+LONGEST_LINE = 4000
+"""Characters of a line that are kept: messages stand at its start, or are found apart from this."""
+_BINARY = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"%PDF", b"PK\x03\x04", b"\x1f\x8b", b"\x7fELF")
+_INTERESTING = re.compile(
+    r"nvidia|cuda|cudnn|nccl|nvrm|torch|tensorflow|jaxlib|driver|gpu|error|failed|libc",
+    re.IGNORECASE,
+)
+
+
+def decoded(data: bytes | str) -> str:
+    """Text of bytes in UTF-8, UTF-16 or, failing both, Latin-1.
+
+    Raises:
+        NoTextError: it is empty or no text.
+    """
+    if isinstance(data, bytes):
+        data = _text(data)
+    if not data.strip():
+        msg = "it is empty"
+        raise NoTextError(msg)
+    return data
+
+
+def _text(data: bytes) -> str:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    if data.startswith(_BINARY):
+        msg = "it is an image, an archive or a program, not a text"
+        raise NoTextError(msg)
+    head = data[:8192]
+    if b"\0" in head:
+        if head[1::2].count(0) > len(head) // 3:
+            return data.decode("utf-16-le", "replace")
+        msg = "it is not a text"
+        raise NoTextError(msg)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        # A few odd bytes are somebody's locale; many are no text at all.
+        odd = sum(byte < 9 or (14 <= byte < 32 and byte != 27) for byte in head)
+        if odd > len(head) // 10:
+            msg = "it is not a text"
+            raise NoTextError(msg) from error
+        return (
+            data.decode("utf-8", "replace" if error.start > len(data) - 4 else "surrogateescape")
+            .encode("utf-8", "surrogateescape")
+            .decode("latin-1")
+        )
+
+
+def shortened(text: str, largest: int) -> str:
+    """A text of at most about `largest` characters: both ends, and telling lines between."""
+    if len(text) <= largest:
+        return text
+    part = largest // 4
+    middle: list[str] = []
+    room, end = largest - 2 * part, 0
+    for match in _INTERESTING.finditer(text, part, len(text) - part):
+        start = text.rfind("\n", max(0, match.start() - LONGEST_LINE), match.start()) + 1
+        if start < end:
+            continue
+        end = text.find("\n", match.end(), match.end() + LONGEST_LINE)
+        end = match.end() + LONGEST_LINE if end < 0 else end
+        middle.append(text[start:end])
+        room -= end - start
+        if room < 0:
+            break
+    return "\n".join((text[:part], *middle, text[-part:]))
+
+
+def lines(text: str) -> tuple[str, ...]:
+    """Lines of a text without what carried it."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("#012", "\n")
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    text = _CONTROL.sub("", text)
+    if not text.isascii():
+        text = text.translate(_NARROW)
+    if "&" in text:
+        text = html.unescape(text)
+    if "\\n" in text:
+        text = _ESCAPED_LINES.sub(lambda match: match.group().replace("\\n", "\n"), text)
+    if "<" in text:
+        text = _TAG.sub("", text)
+    for pattern, mark in (
+        (_QUOTE, ">"),
+        (_FENCE, "```"),
+        (_POD, "T"),
+        (_JOURNAL, ": "),
+        (_SERVICE, "|"),
+        (_WORKER, ")"),
+        (_PROMPT, " "),
+    ):
+        if mark in text or pattern is _WORKER:
+            text = pattern.sub("", text)
+    return tuple(line[:LONGEST_LINE].rstrip() for line in text.split("\n"))

@@ -1,0 +1,1 @@
+"""Messages that the table knows, found in text: a stage of its own between facts and rules."""
