@@ -139,7 +139,7 @@ def _driver(found: Collected, gpus: tuple[Gpu, ...] | None) -> Driver:
         ),
         open_module=facts.get("open_module"),
         module_loaded=True if facts.get("module_loaded") or works else None,
-        installed=True if version or works else None,
+        installed=_installed(found, known=bool(version or works)),
         nvml=answers.get("nvml", ProbeAnswer()),
         libcuda=libcuda or ProbeAnswer(),
         smi=answers.get("smi", ProbeAnswer()),
@@ -151,6 +151,14 @@ def _driver(found: Collected, gpus: tuple[Gpu, ...] | None) -> Driver:
         nouveau_loaded=facts.get("nouveau_loaded"),
         kernel_log=tuple(found.kernel_log) or None,
     )
+
+
+def _installed(found: Collected, *, known: bool) -> bool | None:
+    """Whether a driver is on the disk: nvidia-smi that fails is, one that is not found is not."""
+    if known or found.answers.get("smi", ("", None, ""))[1] in {9, 18}:
+        return True
+    absent = re.search(r"nvidia-smi['\"`]?:? (?:command )?not (?:found|recognized)", found.lower)
+    return False if absent else None
 
 
 def _userspace(found: Collected, module: str | None) -> str | None:
