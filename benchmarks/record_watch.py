@@ -3,16 +3,17 @@
     python benchmarks/record_watch.py OUT [--python PATH] [--rounds 3] [--seconds 8] [--limit 350]
 
 Into the folder OUT go, for each round of each workload, NAME-ROUND.jsonl (the series, which
-`envcheck watch --replay` judges), NAME-ROUND.json (the report), .txt (the same as text) and .log
-(what the workload printed), a plot of each workload's first round where matplotlib is installed, and
-summary.json: the verdict of each run beside the expected one, and the costs. A workload that fails
-or hangs costs its own runs only; what no time is left for is said to be skipped. Exit status 1 when
-something went wrong.
+`envcheck watch --replay` judges), NAME-ROUND.json (the report), .txt (the same as text), .csv and
+.log (what the workload printed), a plot of each workload's first round where matplotlib is
+installed, and summary.json: the verdict of each run beside the expected one, and the costs. A
+workload that fails or hangs costs its own runs only; what no time is left for is said to be
+skipped. Exit status 1 when something went wrong.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import json
 import os
@@ -81,7 +82,7 @@ def record(name: str, number: int, args: argparse.Namespace) -> dict[str, Any]:
         found["unknown"] = report["unknown"]
         found["sampler_cpu"] = activity["sampler_cpu"]
         found["gpus"] = [means(each) for each in activity["gpus"]]
-        found["host"] = means(activity["host"])
+        found["host"] = means(activity["host"] or {})
         found["steps"] = activity["steps"]
         found["window"] = [activity["started"], activity["seconds"], activity["samples"]]
         found["context"] = activity["gpu_context"]
@@ -135,7 +136,7 @@ def main() -> int:
         (args.out / "summary.json").write_text(text + "\n", encoding="utf-8")
 
     def left() -> float:
-        return over - time.monotonic()
+        return float(over - time.monotonic())
 
     skipped: set[str] = set()
     for number in range(1, args.rounds + 1):
@@ -149,7 +150,10 @@ def main() -> int:
             if left() < longest + 3.0:
                 summary["runs"][f"{name}-{number}"] = {"skipped": "no time was left"}
                 continue
-            found = record(name, number, args)
+            try:
+                found = record(name, number, args)
+            except Exception as error:  # one run must not end the others
+                found = {"problem": f"{type(error).__name__}: {error}", "took": 0.0}
             longest = max(longest, min(found["took"], RUN_LIMIT))
             if "skipped" in found:
                 skipped.add(name)
@@ -174,12 +178,11 @@ def costs(args: argparse.Namespace, left: float) -> dict[str, Any]:
     os.environ.update(environment())
     found: dict[str, Any] = {}
     try:
-        import watch
-
-        # 80 s at the most, so that the rounds keep their time.
-        pairs = max(3, min(10, int(left / 4.0 / (2 * watch.TURN))))
-        found |= watch.sampling_cost(args.python, pairs)
-        found |= watch.step_cost(args.python, 20)
+        costs_of = importlib.import_module("watch")
+        # A quarter of the time at the most, so that the rounds keep theirs.
+        pairs = max(3, min(10, int(left / 4.0 / (2 * costs_of.TURN))))
+        found |= costs_of.sampling_cost(args.python, pairs)
+        found |= costs_of.step_cost(args.python, 20)
     except Exception as error:
         found["problem"] = f"{type(error).__name__}: {error}"
         found["trace"] = traceback.format_exc().splitlines()[-8:]

@@ -84,20 +84,47 @@ def _ask(rule: Rule, snapshot: Snapshot, matrix: Matrix) -> list[Finding | Unkno
     """What one rule answers; what it said before it crashed is kept, and the crash is said too."""
     answers: list[Finding | Unknown] = []
     try:
-        if not all(applies(snapshot) for applies in rule.when):
-            return []
-        for path in rule.needs:
-            if _fact(snapshot, path) is None:
-                reason = snapshot.gap(path) or f"{path} was not read"
-                return [Unknown(check=rule.id, reason=reason)]
-        for answer in rule.body(snapshot, matrix):
-            answers.append(answer)  # a list() would lose all at the first crash
+        if _concerned(rule, snapshot):
+            lacking = next((path for path in rule.needs if _fact(snapshot, path) is None), None)
+            if lacking is not None:
+                reason = snapshot.gap(lacking) or f"{lacking} was not read"
+                answers.append(Unknown(check=rule.id, reason=reason))
+            else:
+                for answer in rule.body(snapshot, matrix):
+                    answers.append(answer)  # a list() would lose all at the first crash
+        if rule.told is not None and snapshot.symptoms:
+            return _listened(rule, answers, snapshot, matrix)
     except TableError:
         raise
     except Exception as error:  # a crashed check must be shown, whatever crashed it
         reason = f"{type(error).__name__}: {error}"
         answers.append(Unknown(check=rule.id, reason=reason, kind="crashed"))
     return answers
+
+
+def _concerned(rule: Rule, snapshot: Snapshot) -> bool:
+    return all(applies(snapshot) for applies in rule.when)
+
+
+def _listened(
+    rule: Rule, answers: list[Finding | Unknown], snapshot: Snapshot, matrix: Matrix
+) -> list[Finding | Unknown]:
+    """A rule's answers with what messages say: beside the facts it rests on, or in their place."""
+    from envcheck.rules.told.answer import supporting
+
+    if rule.told is None:
+        return answers
+    if any(isinstance(each, Finding) for each in answers):
+        said = supporting(rule.id, snapshot, matrix)
+        return [
+            dataclasses.replace(each, evidence=tuple(dict.fromkeys((*each.evidence, *said))))
+            if isinstance(each, Finding) and each.id == rule.id
+            else each
+            for each in answers
+        ]
+    told = list(rule.told(snapshot, matrix))
+    crashed = [each for each in answers if isinstance(each, Unknown) and each.kind == "crashed"]
+    return [*crashed, *told] if told else answers
 
 
 def _fact(snapshot: Snapshot, path: str) -> object:
@@ -171,12 +198,14 @@ def exit_code(report: Report, fail_on: FailOn = "error", *, require_gpu: bool = 
         require_gpu: the caller needs a GPU that the driver shows.
 
     Returns:
-        0 when nothing fails, 1 when a finding does, `UndeterminedError.exit_code` when nothing was
-        found but nothing could be judged either: neither driver nor environment, or, with
-        `require_gpu`, no GPU was seen and no finding says why.
+        0 when nothing fails, 1 when a finding does or the report differs from its lock,
+        `UndeterminedError.exit_code` when nothing was found but nothing could be judged either:
+        neither driver nor environment, or, with `require_gpu`, no GPU was seen and no finding says
+        why.
     """
     failing = {"warning": ("error", "warning"), "error": ("error",), "never": ()}[fail_on]
-    if any(each.severity in failing for each in report.findings):
+    drifted = bool(report.drift) and fail_on != "never"
+    if drifted or any(each.severity in failing for each in report.findings):
         return 1
     if report.verdict == "error" or _judged(report.snapshot, require_gpu):
         return 0

@@ -32,9 +32,11 @@ COMMANDS = {
     "smoke": "run a tiny training step on every GPU, stage by stage",
     "snapshot": "print or record the facts, without judging",
     "plan": "find the stack that a machine can run, and say how to get it",
+    "emit": "write Dockerfiles and other files that reproduce a plan",
     "explain": "explain a finding",
     "tables": "list, show, check and refresh the compatibility tables",
     "watch": "see what the time of GPUs goes into, and what to do about it",
+    "fleet": "ask many machines, and make one picture of them",
     "completion": "print a completion script for a shell",
 }
 """Command -> its summary; `arguments/` and `commands/` have a module of the same name."""
@@ -46,6 +48,11 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str, **settings: Any) -> None:
         """Give flags a column that takes the longest command."""
         super().__init__(prog, max_help_position=28, **settings)
+
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        # `PATH ...` says it as well as `PATH [PATH ...]`.
+        text = super()._format_args(action, default_metavar)
+        return re.sub(r"^(\S+) \[\1 \.\.\.\]$", r"\1 ...", text)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         paragraphs = (_paragraph(each, width) for each in text.split("\n\n"))

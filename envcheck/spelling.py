@@ -8,9 +8,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def suggestion(word: str, known: Iterable[str]) -> str | None:
-    """`did you mean ...?` for a misspelt word, None when no known word is near."""
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that a misspelt one is nearest to, None when none is near."""
     import difflib
 
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f"did you mean '{near[0]}'?" if near else None
+    return near[0] if near else None
+
+
+def suggestion(word: str, known: Iterable[str]) -> str | None:
+    """`did you mean ...?` for a misspelt word, None when no known word is near."""
+    near = nearest(word, known)
+    return f"did you mean '{near}'?" if near is not None else None

@@ -33,23 +33,16 @@ class Release:
         Raises:
             ValueError: the text holds no number.
         """
-        bare = text.strip().split(":", 1)[-1].lstrip("vV")
-        match = _NUMBER.match(bare)
-        if match is None:
+        parsed = _parsed(text)
+        if parsed is None:
             msg = f"not a version: {text!r}"
             raise ValueError(msg)
-        number = match.group()
-        return cls(number, tuple(int(part) for part in number.split(".")))
+        return parsed
 
     @classmethod
     def maybe(cls, text: str | None) -> Release | None:
         """Like `parse`, with None for a text that is absent or holds no version."""
-        if text is None:
-            return None
-        try:
-            return cls.parse(text)
-        except ValueError:
-            return None
+        return None if text is None else _parsed(text)
 
     @property
     def major(self) -> int:
@@ -88,6 +81,16 @@ class Release:
         """Whether the shorter of both is a prefix: NVML prints `580.159` for `580.159.04`."""
         length = min(len(self.parts), len(other.parts))
         return self.parts[:length] == other.parts[:length]
+
+
+@functools.lru_cache(maxsize=4096)
+def _parsed(text: str) -> Release | None:
+    """Remembered, since rules read the same few thousand versions of the tables over and over."""
+    match = _NUMBER.match(text.strip().split(":", 1)[-1].lstrip("vV"))
+    if match is None:
+        return None
+    number = match.group()
+    return Release(number, tuple(int(part) for part in number.split(".")))
 
 
 def cuda_from_int(value: int) -> str:

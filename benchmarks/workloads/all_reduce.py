@@ -50,7 +50,7 @@ def main() -> int:
         print("needs two GPUs")
         return SKIPPED
     os.environ.setdefault("NCCL_SOCKET_IFNAME", "lo")
-    mp.spawn(work, args=(args.seconds,), nprocs=2)  # type: ignore[no-untyped-call]
+    mp.spawn(work, args=(args.seconds,), nprocs=2)
     return 0
 
 

@@ -71,6 +71,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also run a tiny training step on every GPU, as 'envcheck smoke' does",
     )
+    parser.add_argument(
+        "--against",
+        metavar="LOCK",
+        help="also compare with a lock of 'envcheck plan'; drift makes the exit status 1",
+    )
     tables(parser)
     parser.add_argument("--no-color", action="store_true", help="never colour the text")
     parser.add_argument(

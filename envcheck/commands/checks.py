@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from envcheck.report.view import Check
@@ -28,6 +29,7 @@ def checks(rules: Iterable[Rule], chosen: Collection[str] | None = None) -> tupl
     )
 
 
+@functools.lru_cache(maxsize=512)
 def page_text(docstring: str) -> str:
     """A rule's docstring without the indentation of the source."""
     import textwrap

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import envcheck
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from envcheck.model.finding import Report
+    from envcheck.model.plan import Lock
     from envcheck.model.snapshot import Snapshot
     from envcheck.probe.redact import Redactor
     from envcheck.rules.base import Rule
@@ -23,14 +25,16 @@ if TYPE_CHECKING:
 
 def run(args: Namespace) -> int:
     """Run the command; the exit status is the same in every format."""
-    form = _format(args)
+    form = wanted_format(args)
     if args.report:
         from envcheck.commands import reports
 
         return reports.run(args, form, Judgement(args))
     # A mistake in what was asked shows before anything is probed; with nothing asked, rules and
     # tables are loaded while the machine answers.
-    judgement = Judgement(args) if args.select or args.ignore or args.tables else None
+    judgement = (
+        Judgement(args) if args.select or args.ignore or args.tables or args.against else None
+    )
     prepared: list[Judgement] = [] if judgement is None else [judgement]
 
     def meanwhile() -> None:
@@ -51,6 +55,10 @@ def run(args: Namespace) -> int:
     return prepared[0].report(snapshot, form)
 
 
+LISTING = ("junit", "sarif")
+"""Formats that list what was checked, and not only what was found."""
+
+
 class Judgement:
     """Rules, tables and renderers, ready for a snapshot."""
 
@@ -61,6 +69,8 @@ class Judgement:
         self._args = args
         self._rules = all_rules()
         self._redactor: Redactor | None = None
+        against = getattr(args, "against", None)
+        self._lock = None if against is None else read_lock(against)
         self._chosen = _chosen(args.select, args.ignore, self._rules)
         folder = overlay(args.tables)
         self.matrix = Matrix.shipped(folder)
@@ -94,7 +104,15 @@ class Judgement:
             chosen=self._chosen,
             require_gpu=args.require_gpu,
         )
+        if self._lock is not None:
+            report = self._compared(report, self._lock)
         return report, exit_code(report, args.fail_on, require_gpu=args.require_gpu)
+
+    def _compared(self, report: Report, lock: Lock) -> Report:
+        from envcheck.planner.drift import compare
+
+        drift, unknown = compare(lock, report.snapshot, self.matrix)
+        return dataclasses.replace(report, drift=drift, unknown=(*report.unknown, *unknown))
 
     def redact(self, text: str) -> str:
         """A text without names, addresses and serial numbers."""
@@ -117,7 +135,7 @@ class Judgement:
             version=envcheck.__version__,
             exit_code=code,
             fail_on=args.fail_on,
-            checks=checks(self._rules, self._chosen),
+            checks=checks(self._rules, self._chosen) if form in LISTING else (),
             width=width(),
             verbose=args.verbose,
             name=name,
@@ -127,7 +145,25 @@ class Judgement:
         return render(form, report, view, colour=colour)
 
 
-def _format(args: Namespace) -> str:
+def read_lock(path: str) -> Lock:
+    """A lock file.
+
+    Raises:
+        LockError: it is damaged.
+        UsageError: it cannot be read.
+    """
+    from envcheck.commands.reports import contents
+    from envcheck.planner.lock import parse_lock
+
+    return parse_lock(contents(path).decode("utf-8", "replace"), path)
+
+
+def wanted_format(args: Namespace) -> str:
+    """The format that `--format` or `--json` asks for.
+
+    Raises:
+        UsageError: they contradict each other.
+    """
     if args.json and args.format not in (None, "json"):
         msg = f"--json and --format {args.format} contradict each other"
         raise UsageError(msg)

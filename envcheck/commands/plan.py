@@ -58,7 +58,7 @@ def _target(args: Namespace, matrix: Matrix) -> tuple[Snapshot | None, Target]:
     if args.target is not None:
         target = parse_target(args.target, matrix)
     else:
-        machine = _snapshot(args)
+        machine = _snapshot(args, matrix)
         target = target_of(machine, matrix)
     if args.python is not None:
         if not re.fullmatch(PYTHON, args.python):
@@ -87,16 +87,13 @@ def _elsewhere(machine: Snapshot | None) -> Snapshot | None:
     return dataclasses.replace(machine, host=host)
 
 
-def _snapshot(args: Namespace) -> Snapshot:
+def _snapshot(args: Namespace, matrix: Matrix) -> Snapshot:
     if args.report is not None:
-        return _reported(args)
+        from envcheck import intake
+        from envcheck.commands.reports import contents
+
+        return intake.read(contents(args.report), matrix)
     from envcheck.commands.machine import open_machine
     from envcheck.probe.snapshot import take_snapshot
 
     return take_snapshot(open_machine(args), python=None, deep=False, timeout=args.timeout)
-
-
-def _reported(args: Namespace) -> Snapshot:
-    """The snapshot that a pasted report stands for."""
-    msg = "--report: this build of envcheck reads no reports"
-    raise UsageError(msg)

@@ -73,14 +73,19 @@ def _snapshot(path: str, judgement: Judgement) -> Snapshot:
     from envcheck.errors import NoTextError
 
     try:
-        return intake.read(_bytes(path), judgement.matrix, judgement.redact)
+        return intake.read(contents(path), judgement.matrix, judgement.redact)
     except NoTextError as error:
         name = "standard input" if path == "-" else path
         msg = f"{name}: nothing to judge: {error}"
         raise NoTextError(msg) from error
 
 
-def _bytes(path: str) -> bytes:
+def contents(path: str) -> bytes:
+    """What stands in a file, or on standard input for `-`.
+
+    Raises:
+        UsageError: it cannot be read, or is too large.
+    """
     try:
         if path == "-":
             data = b"" if sys.stdin is None else sys.stdin.buffer.read(LARGEST + 1)

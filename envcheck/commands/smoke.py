@@ -27,13 +27,17 @@ PROBE_TIMEOUT = 10.0
 
 def run(args: Namespace) -> int:
     """Run the command: the doctor's work with a smoke test in it."""
-    from envcheck.commands import doctor
+    from envcheck.commands.doctor import Judgement, wanted_format
+    from envcheck.probe.live import Live
+    from envcheck.probe.snapshot import take_snapshot
 
-    args.machine, args.deep, args.timeout = None, False, PROBE_TIMEOUT
+    form = wanted_format(args)
     # The smoke test is for a GPU; without one it has failed, not succeeded at nothing.
     args.require_gpu = args.device == "cuda"
-    args.smoke = True
-    return doctor.run(args)
+    judgement = Judgement(args)
+    live = Live()
+    snapshot = take_snapshot(live, python=args.python, timeout=PROBE_TIMEOUT)
+    return judgement.report(with_smoke(snapshot, live, args, judgement.matrix), form)
 
 
 def with_smoke(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import string
 
 from envcheck.errors import NoTextError
 
@@ -46,10 +47,24 @@ _NARROW = {0xFF01 + at: 0x21 + at for at in range(94)} | {
 LONGEST_LINE = 4000
 """Characters of a line that are kept: messages stand at its start, or are found apart from this."""
 _BINARY = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"%PDF", b"PK\x03\x04", b"\x1f\x8b", b"\x7fELF")
-_INTERESTING = re.compile(
-    r"nvidia|cuda|cudnn|nccl|nvrm|torch|tensorflow|jaxlib|driver|gpu|error|failed|libc",
-    re.IGNORECASE,
+_TELLING = (
+    "nvidia",
+    "cuda",
+    "cudnn",
+    "nccl",
+    "nvrm",
+    "torch",
+    "tensorflow",
+    "jaxlib",
+    "driver",
+    "gpu",
+    "error",
+    "failed",
 )
+_ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+"""Unlike `str.lower`, this leaves every letter at its place."""
+_LINES_A_WORD = 4000
+"""Lines that a telling word may keep of the middle of a long text."""
 
 
 def decoded(data: bytes | str) -> str:
@@ -98,19 +113,32 @@ def shortened(text: str, largest: int) -> str:
     if len(text) <= largest:
         return text
     part = largest // 4
+    places = sorted(_telling(text, part, len(text) - part))
     middle: list[str] = []
-    room, end = largest - 2 * part, 0
-    for match in _INTERESTING.finditer(text, part, len(text) - part):
-        start = text.rfind("\n", max(0, match.start() - LONGEST_LINE), match.start()) + 1
-        if start < end:
-            continue
-        end = text.find("\n", match.end(), match.end() + LONGEST_LINE)
-        end = match.end() + LONGEST_LINE if end < 0 else end
+    room = largest - 2 * part
+    for start, end in places:
         middle.append(text[start:end])
         room -= end - start
         if room < 0:
             break
     return "\n".join((text[:part], *middle, text[-part:]))
+
+
+def _telling(text: str, first: int, last: int) -> set[tuple[int, int]]:
+    """Where lines with a telling word start and end; plain searches, since the text is long."""
+    lower = text.lower() if text.isascii() else text.translate(_ASCII_LOWER)
+    places: set[tuple[int, int]] = set()
+    for word in _TELLING:
+        at = lower.find(word, first, last)
+        for _ in range(_LINES_A_WORD):
+            if at < 0:
+                break
+            start = max(lower.rfind("\n", max(0, at - LONGEST_LINE), at) + 1, at - LONGEST_LINE)
+            end = lower.find("\n", at, at + LONGEST_LINE)
+            end = at + LONGEST_LINE if end < 0 else end
+            places.add((start, end))
+            at = lower.find(word, end, last)
+    return places
 
 
 def lines(text: str) -> tuple[str, ...]:

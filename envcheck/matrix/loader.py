@@ -41,6 +41,7 @@ class Matrix:
         self._tables: dict[str, Raw] = {}
         self._memo: dict[str, object] = {}
         self._rows: dict[tuple[str, type[schema.Row]], tuple[schema.Row, ...]] = {}
+        self._found: dict[tuple[Any, ...], tuple[schema.Row, ...]] = {}
 
     @classmethod
     def shipped(cls, overlay: Path | None = None) -> Matrix:
@@ -149,12 +150,14 @@ class Matrix:
             kind: the row type.
             **fields: field names and the values asked for.
         """
-        wanted = fields.items()
-        return tuple(
-            _build(kind, values)
-            for values in self._section(kind.table, kind.section)
-            if all(values.get(name) == value for name, value in wanted)
-        )
+        key = (kind, *fields.items())
+        if key not in self._found:
+            self._found[key] = tuple(
+                _build(kind, values)
+                for values in self._section(kind.table, kind.section)
+                if all(values.get(name) == value for name, value in fields.items())
+            )
+        return cast("tuple[R, ...]", self._found[key])
 
     def values(self, kind: type[schema.Row], field: str) -> tuple[Any, ...]:
         """One field of all rows of a type, in their order, without building the rows."""

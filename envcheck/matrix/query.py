@@ -35,8 +35,11 @@ def own_driver(matrix: Matrix, cuda: str) -> schema.CudaToolkit | None:
         matrix: the tables.
         cuda: `12.8` or `12.8.1`.
     """
-    return _first(
-        row for row in matrix.toolkits if row.driver_linux and _same_series(row.cuda, cuda)
+    return matrix.memo(
+        f"query.own_driver.{cuda}",
+        lambda: _first(
+            row for row in matrix.toolkits if row.driver_linux and _same_series(row.cuda, cuda)
+        ),
     )
 
 

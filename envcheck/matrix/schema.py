@@ -9,12 +9,15 @@ from envcheck.matrix.activity import ActivityThreshold
 from envcheck.matrix.row import CONFIDENCES, METHODS, Row, TableSource
 from envcheck.matrix.software import (
     Companion,
+    CudnnKnownBad,
     CudnnRelease,
     CudnnSupport,
     Framework,
     JaxPlugin,
     JaxRelease,
+    KnownBad,
     LibraryRequirement,
+    NcclKnownBad,
     NcclRelease,
     NcclTargets,
     TensorflowRelease,
@@ -22,7 +25,16 @@ from envcheck.matrix.software import (
     TorchBuild,
 )
 from envcheck.matrix.symptoms import SymptomRow
-from envcheck.matrix.systems import CudaImage, Distro, DistroPackage, ToolkitRelease
+from envcheck.matrix.systems import (
+    CudaImage,
+    Distro,
+    DistroPackage,
+    Extension,
+    FrameworkImage,
+    ImageTool,
+    SystemImage,
+    ToolkitRelease,
+)
 from envcheck.model.base import model
 
 __all__ = [
@@ -41,10 +53,13 @@ __all__ = [
     "Distro",
     "DistroPackage",
     "DriverBranch",
+    "Extension",
     "ForwardCompat",
     "Framework",
+    "FrameworkImage",
     "GpuProduct",
     "HostCompiler",
+    "ImageTool",
     "JaxPlugin",
     "JaxRelease",
     "KnownBad",
@@ -58,6 +73,7 @@ __all__ = [
     "PtxasTargets",
     "Row",
     "SymptomRow",
+    "SystemImage",
     "TableSource",
     "TensorflowRelease",
     "TensorflowTested",
@@ -299,43 +315,6 @@ class NvSwitch(Row):
 
 
 @model
-class KnownBad(Row):
-    """A combination that is known to fail.
-
-    Attributes:
-        id: short name of the combination.
-        combination: what meets what.
-        symptom: the message it gives.
-        cause: why.
-        fix: what helps.
-    """
-
-    key = ("id",)
-
-    id: str
-    combination: str
-    symptom: str
-    cause: str | None = None
-    fix: str | None = None
-
-
-@model
-class CudnnKnownBad(KnownBad):
-    """A combination with cuDNN that is known to fail."""
-
-    table = "cudnn"
-    section = "known_bad"
-
-
-@model
-class NcclKnownBad(KnownBad):
-    """A combination with NCCL that is known to fail."""
-
-    table = "nccl"
-    section = "known_bad"
-
-
-@model
 class Xid(Row):
     """An error number that the NVIDIA kernel module logs.
 
@@ -383,6 +362,10 @@ ROWS: tuple[type[Row], ...] = (
     Xid,
     CudaImage,
     ToolkitRelease,
+    SystemImage,
+    FrameworkImage,
+    ImageTool,
+    Extension,
     Framework,
     TorchBuild,
     Companion,

@@ -82,6 +82,43 @@ class NcclRelease(Row):
 
 
 @model
+class KnownBad(Row):
+    """A combination that is known to fail.
+
+    Attributes:
+        id: short name of the combination.
+        combination: what meets what.
+        symptom: the message it gives.
+        cause: why.
+        fix: what helps.
+    """
+
+    key = ("id",)
+
+    id: str
+    combination: str
+    symptom: str
+    cause: str | None = None
+    fix: str | None = None
+
+
+@model
+class CudnnKnownBad(KnownBad):
+    """A combination with cuDNN that is known to fail."""
+
+    table = "cudnn"
+    section = "known_bad"
+
+
+@model
+class NcclKnownBad(KnownBad):
+    """A combination with NCCL that is known to fail."""
+
+    table = "nccl"
+    section = "known_bad"
+
+
+@model
 class NcclTargets(Row):
     """What an NCCL build targets by default when built with a CUDA release or a newer one.
 

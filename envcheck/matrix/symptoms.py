@@ -28,8 +28,8 @@ class SymptomRow(Row):
         name: kebab-case, unique; `Symptom.name`.
         pattern: a regular expression that is searched in one line, or in up to three that belong
             together. It minds case unless it begins with `(?i)`; its named groups are captured.
-        needles: words or phrases in lower case; one of them stands in every line that can match,
-            whole words only.
+        needles: phrases in lower case, as words with a blank between them; one of them stands in
+            every line that can match, whatever punctuation separates its words there.
         finding: id of the catalogue, or `none`.
         severity: `error`, `warning` or `info` of the finding.
         strength: `cause` when the message settles the matter by itself; `hint` when facts or other
@@ -57,8 +57,8 @@ def words(text: str) -> list[str]:
 
 
 def contains(text: str, needle: str) -> bool:
-    """Whether a needle stands in a text, not as a part of longer words."""
-    return re.search(rf"(?<![a-z0-9]){re.escape(needle)}(?![a-z0-9])", text.lower()) is not None
+    """Whether the words of a needle stand in a text, one after the other and unbroken."""
+    return f" {' '.join(words(needle))} " in f" {' '.join(words(text))} "
 
 
 def row_problems(row: dict[str, Any]) -> Iterator[str]:
@@ -75,8 +75,8 @@ def row_problems(row: dict[str, Any]) -> Iterator[str]:
     if (row["finding"] == NOTHING) != (row["strength"] in {"context", "program", "noise"}):
         yield f"finding: {row['finding']!r} does not go with strength {row['strength']!r}"
     for needle in row["needles"]:
-        if needle != needle.lower() or not words(needle):
-            yield f"needles: {needle!r} is no text in lower case with a word in it"
+        if not needle or needle != " ".join(words(needle)):
+            yield f"needles: {needle!r} is not words in lower case with a blank between them"
     if not row["needles"]:
         yield "needles: there is none"
     elif not any(contains(row["example"], needle) for needle in row["needles"]):

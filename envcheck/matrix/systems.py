@@ -102,3 +102,104 @@ class ToolkitRelease(Row):
 
     version: str
     date: str | None = None
+
+
+@model
+class SystemImage(Row):
+    """An image with a plain system, to put wheels on that bring their own CUDA.
+
+    Attributes:
+        os: the system inside, as the distro table spells it: `ubuntu24.04`.
+        python: the Python that the image has or that its own archive gives, `3.12`.
+        image: name without tag, `ubuntu`.
+        tag: `24.04`.
+        python_from: `image` where it is there already, `apt` where it is a package to install.
+        digest: of the image index that the tag named when it was read, `sha256:...`.
+    """
+
+    table = "container"
+    section = "system"
+    key = ("os", "python")
+    versions = ("python",)
+
+    os: str
+    python: str
+    image: str
+    tag: str
+    python_from: str
+    digest: str | None = None
+
+
+@model
+class FrameworkImage(Row):
+    """An image that brings a framework built by its maker, with the CUDA that belongs to it.
+
+    Attributes:
+        image: name without tag, `nvcr.io/nvidia/pytorch`.
+        tag: `25.08-py3`.
+        framework: torch, tensorflow or jax.
+        version: what the framework calls itself, without local tag: `2.8.0a0`.
+        cuda: CUDA minor release, `13.0`.
+        maker: `nvidia`, or `upstream` for the framework's own project.
+        os: the system inside, `ubuntu24.04`.
+        python: `3.12`.
+        cudnn: version inside.
+        nccl: version inside.
+        digest: of the image index that the tag named when it was read, `sha256:...`.
+    """
+
+    table = "container"
+    section = "framework_image"
+    key = ("image", "tag")
+    versions = ("version", "cuda", "python", "cudnn", "nccl")
+
+    image: str
+    tag: str
+    framework: str
+    version: str
+    cuda: str
+    maker: str
+    os: str | None = None
+    python: str | None = None
+    cudnn: str | None = None
+    nccl: str | None = None
+    digest: str | None = None
+
+
+@model
+class ImageTool(Row):
+    """A tool that is put into an image on request, or that a build inside one needs.
+
+    Attributes:
+        name: as it is asked for, `nsys`.
+        purpose: `profile`, `monitor` or `build`.
+        installer: `pip` or `apt`.
+        package: name of the distribution; of an apt package, its purpose in the distro table.
+        version: exact for pip; for apt a pattern that the package must match, `2*`, for archives
+            keep only the newest.
+    """
+
+    table = "container"
+    section = "tool"
+    key = ("name",)
+
+    name: str
+    purpose: str
+    installer: str
+    package: str
+    version: str
+
+
+@model
+class Extension(Row):
+    """A package without wheels, compiled with nvcc against the torch that it will run with.
+
+    Attributes:
+        name: normalised name of the distribution, `flash-attn`.
+    """
+
+    table = "container"
+    section = "extension"
+    key = ("name",)
+
+    name: str

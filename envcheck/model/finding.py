@@ -75,6 +75,17 @@ class Unknown:
 
 
 @model
+class Drift:
+    """A field of a lock that the machine or the environment no longer agrees with."""
+
+    field: str
+    """`python`, `driver`, `torch`, `torch.cudnn`."""
+    locked: str
+    found: str
+    """`not installed` for a package that is gone."""
+
+
+@model
 class Report:
     """The judgement of one snapshot."""
 
@@ -85,3 +96,5 @@ class Report:
     snapshot: Snapshot
     tables: tuple[tuple[str, str], ...]
     """(table, date) of each table that was read."""
+    drift: tuple[Drift, ...] | None = None
+    """Where this differs from a lock; None when it was compared with none."""

@@ -5,6 +5,10 @@ from __future__ import annotations
 from envcheck.model.base import model
 
 
+KERNEL_LOG = "kernel log"
+"""Where a message was read that may be of long ago."""
+
+
 @model
 class Capture:
     """A piece of a message that says more than that it is there: a version, a library, a number."""

@@ -128,6 +128,8 @@ def kind_of_code(path):
 # The interpreter's own code says what can be loaded into it. Each real file is read once, whatever
 # the number of its names.
 OWN_KIND = kind_of_code("/proc/self/exe")
+# Folder below which another system's files lie, as an image's do; absolute search paths begin there.
+ROOT = ""
 KNOWN = {}  # type: dict[str, dict[str, object]]
 
 
@@ -204,7 +206,13 @@ def search_path(facts):
         each.replace("${ORIGIN}", "$ORIGIN").replace("$ORIGIN", here)
         for each in dict.fromkeys(text.split(":"))
     )
-    return [os.path.normpath(each) for each in places if each.startswith("/")]
+    folders = [
+        os.path.normpath(each if each.startswith(here) else ROOT + each)
+        for each in places
+        if each.startswith("/")
+    ]
+    # An $ORIGIN may be left by more steps than there are.
+    return [each for each in folders if each.startswith(ROOT + "/")]
 
 
 # How frameworks open CUDA libraries by their paths before anything else asks for them by name.

@@ -17,7 +17,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # A look at a machine leaves no file behind.
 sys.dont_write_bytecode = True
 
-from elf_headers import (  # noqa: E402 - found by the line above
+import elf_headers  # noqa: E402 - found by the line above
+from elf_headers import (  # noqa: E402
     arch_flags,
     elf,  # noqa: F401 - for the tests of this script
     executable_elf,
@@ -354,10 +355,24 @@ def working_folder():
 
 
 def main(arguments):
-    """`inspect_env.py [--site DIR]... [--prefix DIR] [--library-folder DIR]...`."""
-    options = {"--site": [], "--prefix": [], "--library-folder": []}  # type: dict[str, list[str]]
+    """`inspect_env.py [--site DIR]... [--prefix DIR] [--library-folder DIR]... [--root DIR]`.
+
+    With `--root` the files are another system's, and all folders lie below that one; `--like` names
+    a file of that system's code, whose kind can be loaded there.
+    """
+    options = {
+        "--site": [],
+        "--prefix": [],
+        "--library-folder": [],
+        "--root": [],
+        "--like": [],
+    }  # type: dict[str, list[str]]
     for option, value in zip(arguments[::2], arguments[1::2]):
         options[option].append(value)
+    for folder in options["--root"]:
+        elf_headers.ROOT = folder
+    for path in options["--like"]:
+        elf_headers.OWN_KIND = elf_headers.kind_of_code(path)
     here = os.path.dirname(os.path.abspath(__file__))
     answer = {}
     if options["--prefix"]:

@@ -297,7 +297,8 @@ def main():
             break
         now = time.monotonic()
         write({"t": round(now, 4), "gpus": [each.sample(now) for each in devices]})
-    calls, failures = {}, {}
+    calls: "dict[str, list[float]]" = {}
+    failures: "dict[str, str]" = {}
     for each in devices:
         failures.update(each.ask.errors)
         for name, (count, seconds) in each.ask.cost.items():

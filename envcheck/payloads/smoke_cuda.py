@@ -9,7 +9,8 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+# Last, and the working directory not at all: nothing here may hide what other programs import.
+sys.path[:] = [each for each in sys.path if each not in ("", HERE)] + [HERE]
 from smoke_stages import Stages, Wrong, check, libcuda, read_settings  # noqa: E402
 
 COPIED = 64 << 20

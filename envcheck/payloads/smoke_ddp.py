@@ -13,7 +13,9 @@ import warnings
 from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+# Last, and the working directory not at all: nothing here may hide what other programs import.
+sys.path[:] = [each for each in sys.path if each not in ("", HERE)] + [HERE]
+from smoke_links import link_bandwidth  # noqa: E402
 from smoke_stages import Stages, Wrong, close, read_settings  # noqa: E402
 
 sys.path[:] = [each for each in sys.path if each not in ("", HERE)]
@@ -77,7 +79,10 @@ def all_reduce(device):
     # What each link carries, however many ranks there are: each byte goes out and comes in once,
     # but for a rank's own share.
     share = 2.0 * (ranks - 1) / ranks
-    return {"bus_bandwidth": (4 * count * share / seconds / 1e9, "GB/s")}
+    metrics = {"bus_bandwidth": (4 * count * share / seconds / 1e9, "GB/s")}
+    if device != "cpu":
+        metrics.update(link_bandwidth(torch.device(device).index))
+    return metrics
 
 
 def finish(device):

@@ -11,7 +11,8 @@ import warnings
 from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+# Last, and the working directory not at all: nothing here may hide what other programs import.
+sys.path[:] = [each for each in sys.path if each not in ("", HERE)] + [HERE]
 from smoke_stages import Stages, Wrong, close, libcuda, read_settings  # noqa: E402
 
 # JAX would take three quarters of each GPU's memory at once.
@@ -250,10 +251,7 @@ def main(argv):
         # Or it would start CUDA too, which here is nobody's wish.
         os.environ["JAX_PLATFORMS"] = "cpu"
     stages = Stages("jax", settings)
-    imported = stages.run("import", import_jax)
-    # Not the script's folder nor the working directory: only what every program would import.
-    sys.path[:] = [each for each in sys.path if each not in ("", HERE)]
-    if not imported:
+    if not stages.run("import", import_jax):
         return 1
     stages.say("facts", version=str(jax.__version__))
     if on_gpu and not stages.run("libcuda", lambda: libcuda() and None):

@@ -11,7 +11,8 @@ import warnings
 from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+# Last, and the working directory not at all: nothing here may hide what other programs import.
+sys.path[:] = [each for each in sys.path if each not in ("", HERE)] + [HERE]
 from smoke_stages import Stages, Wrong, close, libcuda, read_settings  # noqa: E402
 
 # TensorFlow would take all of each GPU's memory at once.
@@ -63,11 +64,11 @@ def training_step(device, name, dtype):
     tolerance = TOLERANCES[name]
     metrics = {"loss": (float(loss), ""), "reference_loss": (expected, "")}
     metrics.update(close(abs(float(loss) / expected - 1.0), tolerance, "the loss"))
-    for part in weights:
+    for part, variable in weights.items():
         # Gradients add up rounding errors of many terms.
         error = reference.distance(as_double(gradients[part]), slopes[part])
         close(error, 3 * tolerance, "the gradient of %s" % part)
-        error = reference.distance(as_double(weights[part]), updated[part])
+        error = reference.distance(as_double(variable), updated[part])
         close(error, tolerance, "the updated %s" % part)
     return metrics
 
@@ -226,10 +227,7 @@ def main(argv):
     if not on_gpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     stages = Stages("tensorflow", settings)
-    imported = stages.run("import", import_tensorflow)
-    # Not the script's folder nor the working directory: only what every program would import.
-    sys.path[:] = [each for each in sys.path if each not in ("", HERE)]
-    if not imported:
+    if not stages.run("import", import_tensorflow):
         return 1
     stages.say("facts", version=str(tf.__version__))
     if on_gpu and not stages.run("libcuda", lambda: libcuda() and None):

@@ -14,7 +14,7 @@ from envcheck.rules.requirements import Requirement, parse, required
 from envcheck.versions import Release
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from envcheck.matrix.loader import Matrix
     from envcheck.model.plan import PlannedFramework
@@ -122,15 +122,22 @@ def environment(base: Snapshot, bundle: Bundle, python: str) -> Snapshot:
     )
 
 
+Asks = tuple[tuple[str, Requirement], ...]
+"""Who asks for a package, and how."""
+
+
 def share(
-    matrix: Matrix, base: Snapshot, options: Sequence[Option], python: str
+    matrix: Matrix, base: Snapshot, options: Sequence[Option]
 ) -> tuple[Package, ...] | Conflict:
     """The NVIDIA wheels that all of some builds accept.
 
     A wheel that one build asks for exactly is of that version; where all give ranges, the newest
     release of the table that they allow. What no table lists is left to the installer.
     """
-    asked = _asked(base, options, python)
+    asked: dict[str, list[tuple[str, Requirement]]] = {}
+    for option in options:
+        for ask in asks_of(matrix, base, option):
+            asked.setdefault(ask.name, []).append((option.label, ask))
     found = []
     for name, asks in asked.items():
         stem = _stem(name) or ""
@@ -143,7 +150,7 @@ def share(
             continue
         version = next((ask.exact for _, ask in asks if ask.exact), None)
         if version is None:
-            version = _newest(matrix, base, stem, name, [ask for _, ask in asks])
+            version = _newest(matrix, base, stem, name, tuple(ask for _, ask in asks))
         if version is None:
             continue
         refusing = [(who, ask) for who, ask in asks if ask.allows(version) is False]
@@ -154,18 +161,20 @@ def share(
     return tuple(found)
 
 
-def _asked(
-    base: Snapshot, options: Sequence[Option], python: str
-) -> dict[str, list[tuple[str, Requirement]]]:
-    """NVIDIA wheel -> who asks for it, and how."""
-    snapshot = environment(base, Bundle(options=tuple(options)), python)
-    asked: dict[str, list[tuple[str, Requirement]]] = {}
-    for option in options:
-        for package in option.packages:
-            for ask in required(snapshot, package, extras=nvidia_pins.CUDA_EXTRAS):
-                if _stem(ask.name) in _MISMATCH:
-                    asked.setdefault(ask.name, []).append((option.label, ask))
-    return asked
+def asks_of(matrix: Matrix, base: Snapshot, option: Option) -> tuple[Requirement, ...]:
+    """What a build asks of the wheels that frameworks share; none depends on the Python."""
+
+    def read() -> tuple[Requirement, ...]:
+        return tuple(
+            ask
+            for package in option.packages
+            for ask in required(base, package, extras=nvidia_pins.CUDA_EXTRAS)
+            if _stem(ask.name) in _MISMATCH
+        )
+
+    return matrix.memo(
+        f"planner.asks.{option.framework.platform}.{option.label}.{option.cuda}", read
+    )
 
 
 def _silent(
@@ -218,9 +227,18 @@ def _clash(stem: str, one: tuple[str, Requirement], other: tuple[str, Requiremen
 
 
 def _newest(
-    matrix: Matrix, base: Snapshot, stem: str, name: str, asks: Iterable[Requirement]
+    matrix: Matrix, base: Snapshot, stem: str, name: str, asks: tuple[Requirement, ...]
 ) -> str | None:
     """Newest release of the table that all bounds allow, and that names the GPUs of the target."""
+    arches = frozenset(gpu.arch for gpu in base.host.gpus or () if gpu.arch)
+    bounds = frozenset(bound for ask in asks for bound in ask.bounds)
+    key = f"planner.newest.{name}.{sorted(bounds)}.{sorted(arches)}"
+    return matrix.memo(key, lambda: _newest_now(matrix, stem, name, asks, arches))
+
+
+def _newest_now(
+    matrix: Matrix, stem: str, name: str, asks: tuple[Requirement, ...], arches: frozenset[str]
+) -> str | None:
     parts = nvidia_pins.split(name)
     major = str(parts[1]) if parts is not None else ""
     if stem == "cudnn":
@@ -237,7 +255,6 @@ def _newest(
         ]
     allowed = [text for text in versions if all(ask.allows(text) is True for ask in asks)]
     if stem == "cudnn":
-        arches = {gpu.arch for gpu in base.host.gpus or () if gpu.arch}
         naming = [text for text in allowed if arches <= _capabilities(matrix, text, major)]
         allowed = naming or allowed
     # The last of equal releases: a `.post1` repairs its namesake.

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from envcheck.model.plan import Pin, Stack
 
 CONDA_CHANNEL = "conda-forge"
+BUILD_TOOLS = ("setuptools", "wheel", "packaging", "ninja", "psutil")
+"""What torch extensions import when they are built."""
 
 
 def install_commands(
@@ -68,13 +70,15 @@ def _groups(pins: Sequence[Pin], built: Collection[str]) -> list[Group]:
         found.append((options, (*kept, *run)))
     source = tuple(pin for pin in pins if pin.name in built)
     if source:
+        # A build that is to see the installed torch does not get its tools from the installer.
+        found.append((f" {' '.join(BUILD_TOOLS)}", ()))
         found.append((" --no-build-isolation", source))
     return found
 
 
 def _lines(command: str, groups: Sequence[Group]) -> tuple[str, ...]:
     return tuple(
-        f"{command}{options} {' '.join(_quoted(requirement(pin)) for pin in pins)}"
+        " ".join([f"{command}{options}", *(_quoted(requirement(pin)) for pin in pins)])
         for options, pins in groups
     )
 

@@ -57,15 +57,24 @@ def releases(matrix: Matrix, name: str) -> tuple[Known, ...]:
     return matrix.memo(f"planner.library.{name}", read)
 
 
-def add_libraries(matrix: Matrix, bundle: Bundle, wants: Wants, python: str) -> Bundle | Conflict:
+def add_libraries(
+    matrix: Matrix, bundle: Bundle, wants: Wants, python: str, *, partial: bool = False
+) -> Bundle | Conflict:
     """Put companions and libraries on top of frameworks.
+
+    Args:
+        matrix: the tables.
+        bundle: the frameworks.
+        wants: the libraries.
+        python: `3.12`.
+        partial: more frameworks are to come, so that one that is not there is no reason.
 
     Returns:
         The fuller bundle; or why the first library that found no release found none.
     """
     torch = next((each for each in bundle.options if each.name == "torch"), None)
-    search = _Search(matrix, bundle, wants, python, torch)
-    names = wants.companions
+    search = _Search(matrix, bundle, wants, python, torch, partial=partial)
+    names = wants.companions if torch is not None or not partial else ()
     if names:
         problem = search.companion(names)
         if problem is not None:
@@ -80,10 +89,17 @@ class _Search:
     """Backtracking over the releases of each library; what they imply joins in."""
 
     def __init__(
-        self, matrix: Matrix, bundle: Bundle, wants: Wants, python: str, torch: Option | None
+        self,
+        matrix: Matrix,
+        bundle: Bundle,
+        wants: Wants,
+        python: str,
+        torch: Option | None,
+        *,
+        partial: bool,
     ) -> None:
         self.matrix, self.bundle, self.wants, self.python = matrix, bundle, wants, python
-        self.torch = torch
+        self.torch, self.partial = torch, partial
         self.tries = 0
         self.problem: Conflict | None = None
         # Name -> version with local tag, of everything that stands before libraries are chosen.
@@ -117,11 +133,9 @@ class _Search:
             return chosen
         name = left[0]
         wanted = name in self.wants.libraries
-        tried = 0
         for known in releases(self.matrix, name):
             if wanted and not self.wants.allows(name, known.version):
                 continue
-            tried += 1
             self.tries += 1
             if self.tries > MOST_TRIES:
                 return None
@@ -135,10 +149,6 @@ class _Search:
         if not wanted:
             # The installer finds a release of what a library brings along, if there is one.
             return self.fill(left[1:], chosen)
-        if not tried:
-            self.problem = Conflict(
-                reason=f"no release of {name} in the tables is {self.wants.asked(name).line}"
-            )
         return None
 
     def _implied(self, known: Known) -> list[str]:
@@ -182,8 +192,13 @@ class _Search:
                         else "library-requires-other-framework",
                     ),
                 )
-            if name in FRAMEWORKS and row.extra is None and name not in here:
+            absent = name in FRAMEWORKS and name not in here
+            if absent and row.extra is None and not self.partial:
                 return Conflict(reason=f"{label} needs {name}")
+            if name in FRAMEWORKS and name in here:
+                later = self._later(known, row, here[name])
+                if later is not None:
+                    return Conflict(reason=later, findings=("library-requires-other-framework",))
         for other in chosen:
             for row in self._rows(other):
                 asked = bounds_of(row.specifier, known.name)
@@ -193,6 +208,31 @@ class _Search:
                         f"{known.name}{row.specifier}, not {known.version}",
                         findings=("library-requires-other-framework",),
                     )
+        return None
+
+    def _later(self, known: Known, row: LibraryRequirement, version: str) -> str | None:
+        """Why a bound that an old release left open does not count for a framework's new release.
+
+        It was written before that release was known; a later release that asks for an older one
+        knew better.
+        """
+        have = Release.parse(version)
+        name = row.requires_framework
+        for other in releases(self.matrix, known.name):
+            if Release.parse(other.version) <= Release.parse(known.version):
+                break
+            for each in other.rows:
+                if (each.requires_framework, each.extra) != (name, row.extra):
+                    continue
+                for sign, text in bounds_of(each.specifier, name).bounds:
+                    limit = Release.maybe(text)
+                    if sign in {"==", "<", "<=", "~="} and limit is not None and have > limit:
+                        if meets(bounds_of(f"{sign}{text}", name), version):
+                            continue  # 2.1.5 is within ==2.1.* and ~=2.1
+                        return (
+                            f"{known.name} {known.version} is older than {other.version}, which "
+                            f"asks for {name}{each.specifier}, not {version}"
+                        )
         return None
 
     def result(self, chosen: tuple[Known, ...]) -> Bundle:

@@ -55,11 +55,22 @@ def make_plan(matrix: Matrix, request: Request, machine: Snapshot | None = None)
         request=request,
         stack=stack,
         install=install_commands(stack, bundle.built) if stack and bundle else (),
-        notes=bundle.notes if bundle is not None else (),
+        notes=_notes(found, machine),
         rejections=_nearest(found.refused, request.target),
         unlocks=ways,
         tables=tuple(sorted(matrix.dates().items())),
     )
+
+
+def _notes(found: Found, machine: Snapshot | None) -> tuple[str, ...]:
+    if found.bundle is None:
+        return ()
+    notes = found.bundle.notes
+    if machine is not None and machine.host.wsl:
+        notes += ("driver releases named here are those of Linux; Windows counts its own",)
+    if any(each.name == "tensorflow" and each.cuda for each in found.bundle.options):
+        notes += ("no table says which GPUs tensorflow has code for: run 'envcheck smoke' there",)
+    return notes
 
 
 def lock_of(plan: Plan, version: str) -> Lock:

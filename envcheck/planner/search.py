@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING
 from envcheck.engine import judge
 from envcheck.model.base import model
 from envcheck.model.plan import Rejection
-from envcheck.planner.bundle import Bundle, Conflict, environment, inconsistent, share
-from envcheck.planner.libraries import add_libraries
+from envcheck.planner.bundle import (
+    Bundle,
+    Conflict,
+    asks_of,
+    environment,
+    inconsistent,
+    share,
+)
+from envcheck.planner.libraries import add_libraries, releases
 from envcheck.planner.machine import HOST_FINDINGS, hypothetical, wants_gpu
 from envcheck.planner.options import options
 from envcheck.planner.preference import listed_arches, min_driver, option_key
@@ -35,6 +42,13 @@ MOST_JUDGED = 40
 """Candidates with warnings that are judged before the best of them is taken."""
 MOST_STEPS = 20000
 """Combinations that are looked at before a search is given up."""
+MOST_REFUSED = 60
+"""Whole stacks that are refused before a search is given up."""
+LIBRARY_FINDINGS = (
+    "extension-built-for-other-torch",
+    "extension-built-for-other-cuda",
+    "library-requires-other-framework",
+)
 SHARED_FINDINGS = ("mixed-cuda-majors", "cudnn-version-mismatch", "nccl-version-mismatch")
 
 
@@ -73,8 +87,11 @@ class _Search:
         self.base = hypothetical(matrix, self.target, machine)
         self.facts = compat.driver_facts(self.base)
         self.refused: dict[str, Rejection] = {}
+        self.alike: dict[object, Conflict | None] = {}
+        self.below: dict[str, Conflict | None] = {}
         self.alone: dict[str, Conflict | None] = {}
         self.steps = 0
+        self.whole_refused = 0
         self.judged = 0
         self.best: Found | None = None
         self.best_weight = 0
@@ -97,7 +114,12 @@ class _Search:
                 where = self.target.platform
                 reason = f"no build in the tables for {where} is {line}"
                 self.refused[line] = Rejection(stack=line, reason=reason)
-        if all(self.lists):
+        for name in self.wants.libraries:
+            if not any(self.wants.allows(name, e.version) for e in releases(self.matrix, name)):
+                line = self.wants.asked(name).line
+                reason = f"no release of {name} in the tables is {line}"
+                self.refused[line] = Rejection(stack=line, reason=reason)
+        if not self.refused:
             for chosen, rank in self._combinations((), ()):
                 if self._try(chosen, rank):
                     break
@@ -120,6 +142,8 @@ class _Search:
             problem = self._alone(option)
             if problem is None and chosen:
                 problem = self._together((*chosen, option))
+            if problem is None and len(self.lists) > 1:
+                problem = self._hopeless(option, len(chosen)) or self._below(option)
             if problem is not None:
                 self._refuse((*chosen, option), problem)
                 continue
@@ -196,12 +220,61 @@ class _Search:
             return Conflict(
                 reason="no Python has wheels of all of them", findings=("no-wheel-for-python",)
             )
-        shared = share(self.matrix, self.base, chosen, pythons[0])
+        shared = share(self.matrix, self.base, chosen)
         if isinstance(shared, Conflict):
             return shared
-        snapshot = environment(self.base, Bundle(options=chosen, nvidia=shared), pythons[0])
-        report = judge(snapshot, self.matrix, all_rules(), chosen=SHARED_FINDINGS)
-        return _refusal(report)
+        # All that the rules about shared wheels read; many releases are alike in it.
+        alike = (
+            shared,
+            tuple((each.name, each.cuda, self._asks(each)) for each in chosen),
+        )
+        if alike not in self.alike:
+            snapshot = environment(self.base, Bundle(options=chosen, nvidia=shared), pythons[0])
+            report = judge(snapshot, self.matrix, all_rules(), chosen=SHARED_FINDINGS)
+            self.alike[alike] = _refusal(report)
+        return self.alike[alike]
+
+    def _asks(self, option: Option) -> tuple[str, ...]:
+        return tuple(ask.line for ask in asks_of(self.matrix, self.base, option))
+
+    def _hopeless(self, option: Option, place: int) -> Conflict | None:
+        """Why no build of some other framework goes together with this one."""
+        for at, listed in enumerate(self.lists):
+            if at == place:
+                continue
+            first: Conflict | None = None
+            for other, _ in listed:
+                problem = self._alone(other) or self._together((option, other))
+                if problem is None:
+                    first = None
+                    break
+                first = first or problem
+            if first is not None:
+                return first
+        return None
+
+    def _below(self, option: Option) -> Conflict | None:
+        """Why no library on top goes together with one build, whatever else is chosen."""
+        if not self.wants.libraries:
+            return None
+        if option.label not in self.below:
+            self.below[option.label] = self._below_now(option)
+        return self.below[option.label]
+
+    def _below_now(self, option: Option) -> Conflict | None:
+        first: Conflict | None = None
+        for python in self._pythons((option,)):
+            bundle = Bundle(options=(option,))
+            full = add_libraries(self.matrix, bundle, self.wants, python, partial=True)
+            if isinstance(full, Conflict):
+                first = first or full
+                continue
+            snapshot = environment(self.base, full, python)
+            refusal = _refusal(judge(snapshot, self.matrix, all_rules(), chosen=LIBRARY_FINDINGS))
+            if refusal is None:
+                return None
+            first = first or refusal
+        return first
 
     def _pythons(self, chosen: tuple[Option, ...]) -> list[str]:
         common = set.intersection(*(set(each.pythons) for each in chosen))
@@ -223,6 +296,7 @@ class _Search:
             refusal = _refusal(report)
             if refusal is not None:
                 problem = problem or refusal
+                self.whole_refused += 1
                 continue
             self.judged += 1
             weight = len(_warnings(report) - self.usual)
@@ -235,10 +309,16 @@ class _Search:
             break
         if problem is not None:
             self._refuse(chosen, problem)
+            if self.whole_refused >= MOST_REFUSED:
+                self.refused["more"] = Rejection(
+                    stack="older combinations",
+                    reason=f"not looked at: {MOST_REFUSED} better ones were refused",
+                )
+                return True
         return False
 
     def _filled(self, chosen: tuple[Option, ...], python: str) -> Bundle | Conflict:
-        shared = share(self.matrix, self.base, chosen, python)
+        shared = share(self.matrix, self.base, chosen)
         if isinstance(shared, Conflict):
             return shared
         bundle = Bundle(options=chosen, nvidia=shared)

@@ -11,7 +11,7 @@ from envcheck.matrix.schema import GpuProduct, PciGpu
 from envcheck.model.plan import Target
 from envcheck.planner.lock import GPU
 from envcheck.rules import compat, facts
-from envcheck.spelling import suggestion
+from envcheck.spelling import nearest
 from envcheck.versions import Release
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _PYTHON = re.compile(
 _CAPABILITY = re.compile(
     r"(?:sm_?|compute_|cc\s*|(?:compute )?capability\s*)(\d{1,2})\.?(\d)", re.IGNORECASE
 )
-_KEYWORD = re.compile(r"\s+(?=(?:with\s+|on\s+)?(?:driver|cuda|python)\b)", re.IGNORECASE)
+_KEYWORD = re.compile(r"\s+(?:with\s+|on\s+)?(?=(?:driver|cuda|python)\b)", re.IGNORECASE)
 _FILLER = re.compile(r"^(?:with|on|and|an?|the|gpu)\s+", re.IGNORECASE)
 # GPUs on one module with an Arm CPU.
 _ARM = re.compile(r"G[BH]\d{2,3}\b|RTX Spark\b|\bOrin\b|\bThor\b|\bXavier\b|\bJetson\b")
@@ -157,15 +157,24 @@ def _bad(what: str) -> UsageError:
 
 
 def _unknown(name: str, matrix: Matrix) -> str:
-    names = {str(each).lower(): str(each) for each in matrix.values(GpuProduct, "name")}
-    short = {key.removeprefix("geforce "): value for key, value in names.items()}
-    systems = {f"{row.id} {row.version}": f"{row.id} {row.version}" for row in matrix.distros}
-    words = {**names, **short, **systems, **dict.fromkeys(PLATFORMS, "")}
-    hint = suggestion(name.lower(), words)
-    if hint is None:
-        hint = "name GPUs, 'driver N', 'cuda N.N', 'python 3.N', an operating system or a platform"
-    shown = "".join(char if char.isprintable() else "?" for char in name[:80])
-    return f"'{shown}' is not known: {hint}"
+    """Why an item is not understood, and what was probably meant."""
+    products = [str(each) for each in matrix.values(GpuProduct, "name")]
+    words = [each.removeprefix("GeForce ") for each in products]
+    words += products
+    words += [f"{row.id} {row.version}" for row in matrix.distros]
+    words += PLATFORMS
+    shown = {word.lower(): word for word in reversed(words)}
+    asked = name.lower()
+    # Two digits changed round is the likeliest mistake, and close to too many other names.
+    swapped = next((word for word in shown if sorted(word) == sorted(asked)), None)
+    near = swapped or nearest(asked, shown)
+    hint = (
+        f"did you mean '{shown[near]}'?"
+        if near is not None
+        else "name GPUs, 'driver N', 'cuda N.N', 'python 3.N', an operating system or a platform"
+    )
+    plain = "".join(char if char.isprintable() else "?" for char in name[:80])
+    return f"'{plain}' is not known: {hint}"
 
 
 def gpu_product(name: str, matrix: Matrix) -> GpuProduct | None:

@@ -55,10 +55,23 @@ class Wants:
 
 
 def meets(asked: Requirement, version: str) -> bool:
-    """Whether a version is within bounds; a bound that names a local tag asks for that build."""
-    tag = install.local_tag(version)
-    tags = {install.local_tag(text) for sign, text in asked.bounds if sign in {"==", "==="}} - {""}
-    return asked.allows(version) is not False and (not tags or tag in tags)
+    """Whether a version is within bounds.
+
+    A bound that names a local tag asks for that build, and one that names a release exactly for
+    that one, not for the repair (`.post1`) of it.
+    """
+    exact = [text for sign, text in asked.bounds if sign in {"==", "==="}]
+    tags = {install.local_tag(text) for text in exact} - {""}
+    repairs = {_repair(text) for text in exact if not text.endswith(".*")}
+    return (
+        asked.allows(version) is not False
+        and (not tags or install.local_tag(version) in tags)
+        and (not repairs or _repair(version) in repairs)
+    )
+
+
+def _repair(version: str) -> str:
+    return install.public_version(version).partition(".post")[2]
 
 
 def normalised(line: str) -> str:

@@ -48,7 +48,13 @@ def components(snapshot: Snapshot, tables: tuple[tuple[str, str], ...] = ()) -> 
         _engines(snapshot),
         *_tables(tables),
     )
-    return tuple(Row(name=row.name, text=one_line(row.text), state=row.state) for row in rows)
+    # That a pasted text does not speak of something is no news.
+    of_text = snapshot.source == "report"
+    return tuple(
+        Row(name=row.name, text=one_line(row.text), state=row.state)
+        for row in rows
+        if not (of_text and row.state == "unknown")
+    )
 
 
 def _absent(name: str) -> Row:
@@ -169,7 +175,7 @@ def _toolkits(snapshot: Snapshot) -> Row:
         return _absent("CUDA toolkits")
     text = "; ".join(
         _noted(
-            f"{each.version or 'unknown version'} at {each.root}",
+            _join((each.version or "unknown version", each.root or None), " at "),
             "no nvcc" if each.nvcc is False else None,
             "in use" if each.on_path else None,
         )
@@ -234,7 +240,7 @@ def _python(snapshot: Snapshot) -> Row:
             return Row(name=name, text=f"unknown: {python.error}", state="unknown")
         return _unknown(name, snapshot, "env.python")
     text = _noted(
-        f"{python.version or 'unknown version'} at {python.prefix or python.executable}",
+        _join((python.version or "unknown version", python.prefix or python.executable), " at "),
         python.kind if python.kind != "other" else None,
         f"packages by {python.manager}" if python.manager else None,
         f"chosen by {python.chosen_because}" if python.chosen_because else None,

@@ -14,7 +14,7 @@ from envcheck.report.foreign import clean, one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from envcheck.model.finding import Citation, Evidence, Finding, Fix, Report, Unknown
+    from envcheck.model.finding import Citation, Drift, Evidence, Finding, Fix, Report, Unknown
     from envcheck.report.view import View
 
 Tone = Literal["error", "warning", "info", "unknown", "ok", "plain"]
@@ -75,6 +75,9 @@ def blocks(report: Report, view: View) -> Iterator[Block]:
     for each in report.findings:
         yield Blank()
         yield from _finding(each)
+    if report.drift is not None:
+        yield Blank()
+        yield from _drift(report.drift)
     if report.unknown:
         yield Blank()
         yield Heading(word="could not tell", tone="unknown")
@@ -113,6 +116,20 @@ def _finding(finding: Finding) -> Iterator[Block]:
         yield from _fix("fix" if at == 0 else "or", fix, titled(fix, at))
     if finding.consequences:
         yield Entry(label="leads to", text=", ".join(finding.consequences))
+
+
+def _drift(drifts: tuple[Drift, ...]) -> Iterator[Block]:
+    if not drifts:
+        yield Heading(word="no drift:", text="all as in the lock, as far as it was read")
+        return
+    yield Heading(word="drift from the lock", tone="error")
+    for each in drifts:
+        yield Entry(label="", text=drift_line(each))
+
+
+def drift_line(drift: Drift) -> str:
+    """`torch: locked 2.8.0+cu128, found 2.9.0+cu130`."""
+    return one_line(f"{drift.field}: locked {drift.locked}, found {drift.found}")
 
 
 def titled(fix: Fix, at: int) -> str:
@@ -167,6 +184,9 @@ def unknown_line(unknown: Unknown) -> str:
 def status(report: Report, exit_code: int) -> Heading:
     """The final line, and always one line: what the report comes to."""
     counts = counted(report)
+    if report.drift and report.verdict != "error":
+        text = "this is not what the lock says"
+        return Heading(word=f"{', '.join(counts)}:", text=text, tone="error", whole=True)
     if report.verdict in ("error", "warning"):
         first = one_line(report.findings[0].title)
         return Heading(word=f"{', '.join(counts)}:", text=first, tone=report.verdict, whole=True)
@@ -189,6 +209,7 @@ def counted(report: Report) -> list[str]:
         (severities.count("error"), "error", "errors"),
         (severities.count("warning"), "warning", "warnings"),
         (severities.count("info"), "note", "notes"),
+        (len(report.drift or ()), "field drifted", "fields drifted"),
         (len(report.unknown), "unknown", "unknown"),
     )
     return [f"{n} {one if n == 1 else many}" for n, one, many in numbers if n]

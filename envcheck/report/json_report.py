@@ -31,6 +31,7 @@ def document(report: Report, exit_code: int) -> dict[str, Any]:
         "findings": data["findings"],
         "ask": data["ask"],
         "unknown": data["unknown"],
+        **({"drift": data["drift"]} if report.drift is not None else {}),
         "snapshot": data["snapshot"],
         "tables": dict(report.tables),
         **({"stages": smoke["stages"]} if smoke is not None else {}),

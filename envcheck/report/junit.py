@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
-from envcheck.report.describe import evidence_line, source_line, unknown_line
+from envcheck.report.describe import drift_line, evidence_line, source_line, unknown_line
 from envcheck.report.foreign import clean, one_line
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ def render(report: Report, view: View) -> str:
     failing = _FAILING[view.fail_on]
     cases = [_finding(each, each.severity in failing) for each in report.findings]
     cases += [_unknown(each, view) for each in report.unknown]
+    cases += _drift(report, view)
     spoken = {each.id for each in report.findings} | {each.check for each in report.unknown}
     spoken |= {effect for each in report.findings for effect in each.consequences}
     cases += [
@@ -71,6 +72,22 @@ def _finding(finding: Finding, failed: bool) -> ET.Element:
     else:
         ET.SubElement(case, "system-out").text = f"{finding.severity}: {text}"
     return case
+
+
+def _drift(report: Report, view: View) -> list[ET.Element]:
+    """A case for each field that differs from the lock, or one that says that none does."""
+    if report.drift is None:
+        return []
+    cases = []
+    for each in report.drift:
+        case = _case("lock", each.field)
+        tag = "system-out" if view.fail_on == "never" else "failure"
+        said = ET.SubElement(case, tag)
+        if tag == "failure":
+            said.attrib.update(type="drift", message=drift_line(each))
+        said.text = drift_line(each)
+        cases.append(case)
+    return cases or [_case("lock", "no drift")]
 
 
 def _text(finding: Finding) -> str:

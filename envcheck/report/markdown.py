@@ -14,7 +14,7 @@ from envcheck.report.describe import status, titled, unknown_line
 from envcheck.report.foreign import clean, one_line
 
 if TYPE_CHECKING:
-    from envcheck.model.finding import Citation, Finding, Fix, Report
+    from envcheck.model.finding import Citation, Drift, Finding, Fix, Report
     from envcheck.report.view import View
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
@@ -32,6 +32,8 @@ def render(report: Report, view: View) -> str:
         lines.append(f"| {prose(row.name)} | {prose(row.text)} |")
     for each in report.findings:
         lines += ["", *_finding(each)]
+    if report.drift is not None:
+        lines += ["", *_drift(report.drift)]
     if report.unknown:
         lines += ["", "### Could not tell", ""]
         lines += [f"- {prose(unknown_line(each))}" for each in report.unknown]
@@ -66,6 +68,13 @@ def _finding(finding: Finding) -> list[str]:
     for at, fix in enumerate(finding.fix):
         lines += ["", *_fix(fix, titled(fix, at), "Fix: " if at == 0 else "Or: ")]
     return lines
+
+
+def _drift(drifts: tuple[Drift, ...]) -> list[str]:
+    if not drifts:
+        return ["No drift from the lock."]
+    rows = [f"| {prose(d.field)} | {code(d.locked)} | {code(d.found)} |" for d in drifts]
+    return ["### Drift from the lock", "", "| Field | Locked | Found |", "|---|---|---|", *rows]
 
 
 def _fix(fix: Fix, title: str, prefix: str = "") -> list[str]:

@@ -10,16 +10,18 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from envcheck.report.describe import evidence_line, unknown_line
+from envcheck.report.describe import drift_line, evidence_line, unknown_line
 from envcheck.report.foreign import clean_all
 
 if TYPE_CHECKING:
-    from envcheck.model.finding import Finding, Report, Unknown
+    from envcheck.model.finding import Drift, Finding, Report, Unknown
     from envcheck.report.view import Check, View
 
 _SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
+_DRIFT = "lock-drift"
+"""Rule of results that compare with a lock; no finding has this id."""
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
 
@@ -37,7 +39,10 @@ def render(report: Report, view: View) -> str:
                 "toolExecutionNotifications": [_notification(each) for each in report.unknown],
             }
         ],
-        "results": [_result(each, index[each.id], view) for each in report.findings],
+        "results": [
+            *(_result(each, index[each.id], view) for each in report.findings),
+            *(_drifted(each, index[_DRIFT], view) for each in report.drift or ()),
+        ],
         "properties": {"verdict": report.verdict, "tables": dict(report.tables)},
     }
     document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -48,6 +53,8 @@ def _rules(report: Report, view: View) -> list[dict[str, Any]]:
     rules = {check.id: _rule(check) for check in view.checks}
     for each in report.findings:
         rules.setdefault(each.id, {"id": each.id, "shortDescription": {"text": each.title}})
+    if report.drift is not None:
+        rules[_DRIFT] = {"id": _DRIFT, "shortDescription": {"text": "As the lock says."}}
     return list(rules.values())
 
 
@@ -95,6 +102,29 @@ def _result(finding: Finding, rule_index: int, view: View) -> dict[str, Any]:
             ],
             "consequences": list(finding.consequences),
         },
+    }
+
+
+def _drifted(drift: Drift, rule_index: int, view: View) -> dict[str, Any]:
+    key = hashlib.sha256(f"{_DRIFT}\0{drift.field}".encode("utf-8", "replace")).hexdigest()
+    return {
+        "ruleId": _DRIFT,
+        "ruleIndex": rule_index,
+        "level": "error",
+        "message": {"text": drift_line(drift)},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": view.artifact},
+                    "region": {"startLine": 1},
+                },
+                "logicalLocations": [
+                    {"name": drift.field, "fullyQualifiedName": f"lock/{drift.field}"}
+                ],
+            }
+        ],
+        "partialFingerprints": {"finding/v1": key},
+        "properties": {"field": drift.field, "locked": drift.locked, "found": drift.found},
     }
 
 

@@ -23,6 +23,7 @@ def all_rules() -> tuple[Rule, ...]:
     from envcheck.rules.framework import FRAMEWORK_RULES
     from envcheck.rules.gpu import GPU_RULES
     from envcheck.rules.smoke import SMOKE_RULES, explaining_smoke
+    from envcheck.rules.told import listening
 
     rules = (
         *DRIVER_RULES,
@@ -34,4 +35,4 @@ def all_rules() -> tuple[Rule, ...]:
         *SMOKE_RULES,
         *ACTIVITY_RULES,
     )
-    return explaining_smoke(rules)
+    return explaining_smoke(listening(rules))

@@ -34,6 +34,8 @@ class Rule:
             silent; when it does and a needed fact is missing, the answer is unknown.
         needs: dotted snapshot paths that must not be None.
         explains: ids of findings that follow from this one and are folded under it.
+        told: answers from messages of a text, asked when the facts showed no finding, whether or
+            not they were enough to ask at all.
     """
 
     ids: tuple[str, ...]
@@ -42,6 +44,7 @@ class Rule:
     when: tuple[Applies, ...] = ()
     needs: tuple[str, ...] = ()
     explains: tuple[str, ...] = ()
+    told: Body | None = None
 
     @property
     def id(self) -> str:

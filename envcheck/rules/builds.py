@@ -152,9 +152,7 @@ def choose(
         one, in its last patch; None when none is known to.
     """
     here = Release.parse(torch.version)
-    where = platform(snapshot, torch)
-    rows = [r for r in matrix.torch_builds if r.platform == where and r.confidence != "low"]
-    versions = {Release.parse(row.version) for row in rows}
+    versions = _by_version(matrix, platform(snapshot, torch))
     newer = sorted(
         (each for each in versions if each > here),
         key=lambda each: (each.parts[:2], [-part for part in each.parts[2:]]),
@@ -165,13 +163,24 @@ def choose(
     for sure in (True,) if known else (True, None):
         for version in order:
             fitting = [
-                row
-                for row in rows
-                if Release.parse(row.version) == version and fits(matrix, snapshot, row) is sure
+                row for row in versions.get(version, ()) if fits(matrix, snapshot, row) is sure
             ]
             if fitting:
                 return max(fitting, key=lambda row: Release.parse(row.cuda))
     return None
+
+
+def _by_version(matrix: Matrix, where: str) -> dict[Release, list[TorchBuild]]:
+    """Builds of a platform that are sure enough to be recommended, by release."""
+
+    def collect() -> dict[Release, list[TorchBuild]]:
+        found: dict[Release, list[TorchBuild]] = {}
+        for row in matrix.torch_builds:
+            if row.platform == where and row.confidence != "low":
+                found.setdefault(Release.parse(row.version), []).append(row)
+        return found
+
+    return matrix.memo(f"builds.by_version.{where}", collect)
 
 
 def known_machine(matrix: Matrix, snapshot: Snapshot) -> bool:

@@ -182,13 +182,16 @@ class Ranks:
         self._lines += child.take_output()
         stages = [self._together(name) for name in self._order]
         bad = any(each.outcome not in {"ok", "skipped"} for each in stages)
-        if child.end.code == 0 or (bad and not child.end.timeout):
-            return [each for each in stages if each.outcome != "skipped"]
         outcome, words = self._ended(child, silence)
+        # What the other ranks report when one crashes is that they lost it.
+        if child.end.code == 0 or (bad and outcome not in {"crash", "timeout"}):
+            return [each for each in stages if each.outcome != "skipped"]
         open_at = next((at for at, name in enumerate(self._order) if self._open(name)), None)
         kept = stages if open_at is None else stages[:open_at]
         if outcome == "timeout":
             words += self._whereabouts()
+        elif open_at is not None and stages[open_at].detail:
+            words += f"; {stages[open_at].detail}"
         kept.append(
             Stage(
                 framework="torch",

@@ -25,15 +25,30 @@ OVERLAP = 500
 """Characters that neighbouring pieces of a longer line share; no message is longer."""
 SHOWN = 240
 """Characters of a line that a symptom keeps."""
+BEFORE = 30
+"""Characters kept before what matched, when a line is shortened."""
 PER_ROW = 24
 """Symptoms of one row that differ in their captures."""
-TRIES_PER_ROW = 4000
-"""Lines on which a row's pattern is tried before the row is left out of a scan."""
+FRUITLESS = 120_000
+"""Characters on which a row's pattern is tried in vain, or to find the same again, before the row
+is left out of the rest of a scan."""
+
+COMMON = frozenset(
+    b"a an any api are call can cannot could cuda device driver error exc failed file for found "
+    b"from gpu have import in info is lib library load loaded local may memory module name net no "
+    b"not nvidia of open read run runtime set so such support the this to torch unable usr version "
+    b"warn warning was with yet you your".split()
+)
+"""Words that stand in many lines of any log; a needle is looked up by another one if it has one."""
 
 _LETTERS = bytes(
     ord(chr(code).lower()) if chr(code).isalnum() and code < 128 else ord(" ")
     for code in range(256)
 )
+
+
+_CONTINUED = re.compile(r"^.{0,80}?\bNVRM:\s")
+"""What the kernel puts in front of each line of one message."""
 
 
 def _cut(text: str) -> list[bytes]:
@@ -44,6 +59,22 @@ def _cut(text: str) -> list[bytes]:
 def _spaced(parts: list[bytes]) -> bytes:
     """Words with one space around each, so that a phrase can be looked for."""
     return b" " + b" ".join(parts) + b" "
+
+
+class Needle:
+    """A phrase to look for among the words of a line."""
+
+    __slots__ = ("heads", "tails", "text")
+
+    def __init__(self, parts: list[bytes]) -> None:
+        """Prepare a phrase, given as its words."""
+        self.text = _spaced(parts)
+        self.heads = frozenset(parts[:-1])
+        self.tails = frozenset(parts[1:])
+
+    def broken(self, line: list[bytes]) -> bool:
+        """Whether the phrase may begin at the end of a line, or end at its beginning."""
+        return line[-1] in self.heads or line[0] in self.tails
 
 
 class Scanner:
@@ -57,13 +88,20 @@ class Scanner:
         for row in self.rows:
             for word in {word for needle in row.needles for word in _cut(needle)}:
                 uses[word] = uses.get(word, 0) + 1
-        self.keys: dict[bytes, tuple[tuple[SymptomRow, bytes], ...]] = {}
+        self.keys: dict[bytes, tuple[tuple[SymptomRow, Needle], ...]] = {}
         for row in self.rows:
             for needle in row.needles:
                 parts = _cut(needle)
-                key = max(parts, key=lambda word: (len(word) > 2, -uses[word], len(word)))
-                self.keys[key] = (*self.keys.get(key, ()), (row, _spaced(parts)))
-        self.every = frozenset(self.keys)
+                key = max(
+                    parts,
+                    key=lambda word: (
+                        word not in COMMON,
+                        len(word) > 2 and not word.isdigit(),
+                        -uses[word],
+                        len(word),
+                    ),
+                )
+                self.keys[key] = (*self.keys.get(key, ()), (row, Needle(parts)))
 
     def pattern(self, row: SymptomRow) -> re.Pattern[str]:
         """The compiled pattern of a row; compiling waits until a needle was seen."""
@@ -98,64 +136,84 @@ def scan(lines: Iterable[str], matrix: Matrix, via: str = "") -> tuple[Symptom, 
 
 
 class _Scan:
+    """One run over a text."""
+
     def __init__(self, table: Scanner, via: str) -> None:
         self.table = table
         self.via = via
         self.found: dict[tuple[str, tuple[Capture, ...]], Symptom] = {}
-        self.tries: dict[str, int] = {}
+        self.fruitless: dict[str, int] = {}
         self.kept: dict[str, int] = {}
+        self.done: set[str] = set()
+        self.active = set(table.keys)
 
     def run(self, lines: Iterable[str]) -> tuple[Symptom, ...]:
-        every = self.table.every
-        before, line, hit = "", "", False
+        """Look at every line, and at lines with a known word together with their neighbours."""
+        active = self.active
+        before, line = "", ""
+        present: list[bytes] = []
         for after in _pieces(lines):
-            if hit:
-                self._look(before, line, after)
-            before, line = line, after
-            hit = not every.isdisjoint(_cut(line))
-        if hit:
-            self._look(before, line, "")
+            if present:
+                self._look(before, line, after, present)
+            before, line, present = line, after, _cut(after)
+            if active.isdisjoint(present):
+                present = []
+        if present:
+            self._look(before, line, "", present)
         return tuple(self.found.values())
 
-    def _look(self, before: str, line: str, after: str) -> None:
-        """Try the rows whose words stand in a line: on it alone, then with its neighbours."""
-        present = _cut(line)
+    def _look(self, before: str, line: str, after: str, present: list[bytes]) -> None:
+        """Try the rows whose needles stand in a line of these words, or begin or end in it."""
         alone = _spaced(present)
         around = b""
-        tried = set()
-        for word in dict.fromkeys(present):
-            for row, needle in self.table.keys.get(word, ()):
-                if row.name in tried or self.tries.get(row.name, 0) > TRIES_PER_ROW:
+        tried: set[str] = set()
+        active = self.active
+        for word in [each for each in present if each in active]:
+            for row, needle in self.table.keys[word]:
+                if row.name in tried or row.name in self.done:
                     continue
-                if needle not in alone:
+                if needle.text not in alone:
+                    if not needle.broken(present):
+                        continue
                     around = around or _spaced(_cut(f"{before} {line} {after}"))
-                    if needle not in around:
+                    if needle.text not in around:
                         continue
                 tried.add(row.name)
-                self._try(row, before, line, after)
+                if not self._try(row, before, line, after):
+                    self._give_up(row)
 
-    def _try(self, row: SymptomRow, before: str, line: str, after: str) -> None:
-        self.tries[row.name] = self.tries.get(row.name, 0) + 1
+    def _try(self, row: SymptomRow, before: str, line: str, after: str) -> bool:
+        """Search a row's pattern; whether it can still find something new."""
         pattern = self.table.pattern(row)
+        work = len(line)
+        fresh = False
         matched = False
         for match in pattern.finditer(line):
             matched = True
-            self._keep(row, match, line)
-        if matched:
-            return
-        left, middle, right = before.rstrip(), line.strip(), after.lstrip()
-        joined = [f"{line.rstrip()} {right}", f"{line.rstrip()}{right}"] if right else []
-        if left:
-            joined += [f"{left} {middle}", f"{left}{middle}"]
-        if left and right:
-            joined.append(f"{left} {middle} {right}")
-        for text in joined:
-            match = pattern.search(text)
-            if match is not None:
-                self._keep(row, match, text)
-                return
+            fresh |= self._keep(row, match, line)
+        if not matched:
+            for text in _joined(before, line, after):
+                work += len(text)
+                found = pattern.search(text)
+                if found is not None:
+                    fresh = self._keep(row, found, text)
+                    break
+        if fresh:
+            return pattern.groups > 0 and self.kept[row.name] < PER_ROW
+        self.fruitless[row.name] = self.fruitless.get(row.name, 0) + work
+        return self.fruitless[row.name] < FRUITLESS
 
-    def _keep(self, row: SymptomRow, match: re.Match[str], text: str) -> None:
+    def _give_up(self, row: SymptomRow) -> None:
+        """Leave a row out from here on, and the words that led to it alone."""
+        self.done.add(row.name)
+        for needle in row.needles:
+            for word in _cut(needle):
+                rows = self.table.keys.get(word, ())
+                if rows and all(each.name in self.done for each, _ in rows):
+                    self.active.discard(word)
+
+    def _keep(self, row: SymptomRow, match: re.Match[str], text: str) -> bool:
+        """Keep a match unless one like it was kept before; whether it was."""
         captures = tuple(
             Capture(name=name, value=value.strip())
             for name, value in match.groupdict().items()
@@ -163,12 +221,30 @@ class _Scan:
         )
         key = (row.name, captures)
         if key in self.found or self.kept.get(row.name, 0) >= PER_ROW:
-            return
+            return False
         self.kept[row.name] = self.kept.get(row.name, 0) + 1
         self.found[key] = Symptom(
-            name=row.name, text=_shown(text, match.start(), match.end()), via=self.via,
+            name=row.name,
+            text=_shown(text, match.start(), match.end()),
+            via=self.via,
             captures=captures,
         )
+        return True
+
+
+def _joined(before: str, line: str, after: str) -> Iterator[str]:
+    """A line with its neighbours, as one message that was broken: at a blank, or anywhere."""
+    left, right = before.rstrip(), _CONTINUED.sub("", after, count=1).lstrip()
+    if right:
+        yield f"{line.rstrip()} {right}"
+    if left:
+        yield f"{left} {line.lstrip()}"
+    if left and right:
+        yield f"{left} {line.strip()} {right}"
+    if right:
+        yield f"{line.rstrip()}{right}"
+    if left:
+        yield f"{left}{line.lstrip()}"
 
 
 def _pieces(lines: Iterable[str]) -> Iterator[str]:
@@ -182,10 +258,9 @@ def _pieces(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _shown(text: str, start: int, end: int) -> str:
-    """A line, shortened around what matched."""
+    """A line as it is shown; a longer one from shortly before what matched."""
     if len(text) > SHOWN:
-        room = max(SHOWN - (end - start), 0) // 2
-        first = max(0, min(start - room, len(text) - SHOWN))
+        first = max(0, min(start - BEFORE, len(text) - SHOWN)) if end > SHOWN else 0
         last = first + SHOWN
         text = ("…" if first else "") + text[first:last] + ("…" if last < len(text) else "")
     return " ".join(text.split())

@@ -17,7 +17,7 @@ from envcheck.model.activity import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from envcheck.watch.series import Series, Tick
 
@@ -275,4 +275,4 @@ def _cost(series: Series) -> float | None:
     seconds = end.get("seconds")
     if not seconds:
         return None
-    return round((end.get("cpu", 0.0) + end.get("watcher_cpu", 0.0)) / seconds, 4)
+    return round(float(end.get("cpu", 0.0) + end.get("watcher_cpu", 0.0)) / float(seconds), 4)

@@ -19,7 +19,7 @@ def lightning_callback() -> Any:
     """
     base = _first("lightning.pytorch", "pytorch_lightning").Callback
 
-    class WatchSteps(base):  # type: ignore[misc]
+    class WatchSteps(base):  # type: ignore[misc,valid-type]
         """Times training batches; the copy to the GPU counts as waiting for data."""
 
         def on_train_batch_start(self, *_args: Any, **_kwargs: Any) -> None:
@@ -45,7 +45,7 @@ def transformers_callback() -> Any:
     """
     base = importlib.import_module("transformers").TrainerCallback
 
-    class WatchSteps(base):  # type: ignore[misc]
+    class WatchSteps(base):  # type: ignore[misc,valid-type]
         """Times optimizer steps; with gradient accumulation, each of several batches."""
 
         def on_step_begin(self, *_args: Any, **_kwargs: Any) -> None:

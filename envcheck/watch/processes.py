@@ -148,7 +148,8 @@ class Tree:
                 if stat is not None:
                     self.processes[pid] = Process(pid, stat, new=self._looked)
         self._looked = True
-        for process in self.processes.values():
+        # Parents first: what a child inherited is judged by what its parent holds.
+        for process in sorted(self.processes.values(), key=lambda each: each.stat.started):
             if not process.context:
                 process.context = self._drives_gpu(process)
         self._note_contexts()
@@ -171,9 +172,7 @@ class Tree:
         # A forked data loader inherits the device files of its parent and must not use them.
         above = self.processes.get(process.stat.parent)
         forked = above is not None and above.context and process.pid not in self.roots
-        if forked and command_of(process.pid) == command_of(process.stat.parent):
-            return False
-        return True
+        return not (forked and command_of(process.pid) == command_of(process.stat.parent))
 
     def _note_contexts(self) -> None:
         states = [each.context for each in self.processes.values()]

@@ -14,7 +14,7 @@ from tests.cli.runner import run_cli
     [
         ("envcheck do", ["doctor"]),
         ("envcheck doctor --requ", ["--require-gpu"]),
-        ("envcheck doctor --format js", ["json"]),
+        ("envcheck doctor --format js", ["json", "jsonl"]),
         ("envcheck completion z", ["zsh"]),
     ],
 )

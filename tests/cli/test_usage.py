@@ -93,7 +93,7 @@ def test_version() -> None:
 
 
 @pytest.mark.parametrize("command", ["", "doctor", "snapshot", "explain", "completion"])
-@pytest.mark.parametrize("columns", ["40", "80", "140"])
+@pytest.mark.parametrize("columns", ["44", "80", "140"])
 def test_help_is_a_manual_page_that_fits_the_screen(command: str, columns: str) -> None:
     done = run_cli(*command.split(), "--help", env=environment(COLUMNS=columns))
     assert (done.returncode, done.stderr) == (0, "")

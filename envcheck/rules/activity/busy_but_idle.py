@@ -26,15 +26,15 @@ def busy_but_idle(snapshot: Snapshot, matrix: Matrix) -> Answer:
     Why: kernels that fill a part of the GPU take as long as kernels that fill it, so most of what
     the card could do in this time is lost.
 
-    Fix: give each kernel more to do (batch size, sequence packing), fuse small operations, use mixed
-    precision so that the tensor cores take part; a profiler names the kernels.
+    Fix: give each kernel more to do (batch size, sequence packing), fuse small operations, use
+    mixed precision so that the tensor cores take part; a profiler names the kernels.
     """
     if snapshot.activity is None:
         return
     for reason in open_questions(snapshot.activity, matrix):
         yield unknown("busy-but-idle", reason)
     for case in cases(snapshot, matrix, "busy-but-idle"):
-        gpu, sure = case.gpus[0], case.answer.sure
+        gpu, likely = case.gpus[0], "" if case.answer.sure else "likely "
         name = figures.label(case.gpus)
         utilization = figures.percent(figures.known(gpu.utilization))
         power = figures.power_percent(gpu)
@@ -48,13 +48,13 @@ def busy_but_idle(snapshot: Snapshot, matrix: Matrix) -> Answer:
             "warning",
             "activity",
             name,
-            f"{name} shows {utilization} utilisation, but {'' if sure else 'likely '}is mostly idle",
+            f"{name} shows {utilization} utilisation, but {likely}is mostly idle",
             found=f"utilisation {utilization}, while {work}",
             needed=f"SM activity of {case.limits('low-sm'):.0f} % or more while it is busy"
             if gpu.sm is not None
-            else f"{case.limits('cautious-power'):.0f} % of the power limit or more while it is busy",
-            why="Some kernel is always running, which is all that utilisation says, but the kernels "
-            "are too small to fill the GPU.",
+            else f"{case.limits('cautious-power'):.0f} % of the power limit or more meanwhile",
+            why="Some kernel is always running, which is all that utilisation says, but the "
+            "kernels are too small to fill the GPU.",
             fix=(
                 Fix(title="Give each kernel more to do: a larger batch, packed sequences"),
                 Fix(title="Fuse small operations: torch.compile, fused optimizers and attention"),

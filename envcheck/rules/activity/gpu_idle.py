@@ -39,8 +39,8 @@ def gpu_idle(snapshot: Snapshot, matrix: Matrix) -> Answer:
             found=f"utilisation {figures.percent(figures.known(gpu.utilization))} over "
             f"{activity.seconds:.0f} s",
             needed="nothing, unless a program should use it",
-            why="A watched program holds a GPU context and waits; nothing on this machine is at work "
-            "for it."
+            why="A watched program holds a GPU context and waits; nothing on this machine is at "
+            "work for it."
             if held
             else "No kernel was running.",
             evidence=(*figures.gpu_evidence(gpu), *figures.host_evidence(activity)),

@@ -20,8 +20,9 @@ _WHY = {
     "workers": "While the GPU has nothing to do, processes beside the one on the GPU are at work: "
     "they prepare the data that it waits for.",
     "storage": "While the GPU has nothing to do, the program waits for storage.",
-    "main": "While the GPU has nothing to do, a thread of the very process that feeds it uses up its "
-    "core: data that is prepared there, or other work between steps (logging, metrics, checkpoints).",
+    "main": "While the GPU has nothing to do, a thread of the very process that feeds it uses up "
+    "its core: data that is prepared there, or other work between steps (logging, metrics, "
+    "checkpoints).",
 }
 
 
@@ -90,8 +91,8 @@ def _habits(cause: str, host: HostActivity | None) -> tuple[Fix, ...]:
     if cause == "main":
         return (
             Fix(
-                title="If it is the data: prepare it in workers instead of in the loop, and copy it "
-                "from pinned memory",
+                title="If it is the data: prepare it in workers instead of in the loop, and copy "
+                "it from pinned memory",
                 commands=(loader, 'batch.to("cuda", non_blocking=True)'),
             ),
             Fix(title="If it is something else: log, evaluate and save less often, or in a thread"),

@@ -21,8 +21,8 @@ def launch_bound(snapshot: Snapshot, matrix: Matrix) -> Answer:
     """The CPU launches kernels faster than the GPU works them off.
 
     Likely not, where kernels are small, pauses between them are too short to see and a thread uses
-    up its core. NVML does not say how many kernels ran, so this is concluded. Programs that wait for
-    the GPU at every step (`.item()`, `print(loss)`, `.cpu()`) look the same.
+    up its core. NVML does not say how many kernels ran, so this is concluded. Programs that wait
+    for the GPU at every step (`.item()`, `print(loss)`, `.cpu()`) look the same.
 
     Why: launching takes some microseconds of the CPU; kernels that are done sooner leave the GPU
     waiting for the next one.
@@ -52,12 +52,11 @@ def launch_bound(snapshot: Snapshot, matrix: Matrix) -> Answer:
                 if hot
                 else ""
             ),
-            needed=f"kernels that fill {case.limits('filled-kernels'):.0f} % of the GPU or more while "
-            "they run"
+            needed=f"kernels that fill {case.limits('filled-kernels'):.0f} % of the GPU or more"
             if fill is not None
             else f"{case.limits('cautious-power'):.0f} % of the power limit or more",
-            why="Kernels are so small that the GPU is done with each before the CPU has launched the "
-            "next, or the program waits for each result before it goes on.",
+            why="Kernels are so small that the GPU is done with each before the CPU has launched "
+            "the next, or the program waits for each result before it goes on.",
             fix=(
                 Fix(
                     title="Launch fewer, larger kernels: compile the model into fused kernels and "

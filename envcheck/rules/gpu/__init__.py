@@ -21,6 +21,7 @@ from envcheck.rules.gpu.gpu_missing_from_driver import gpu_missing_from_driver
 from envcheck.rules.gpu.gpu_throttled import gpu_throttled, pcie_link_degraded
 from envcheck.rules.gpu.gpu_xid import gpu_xid
 from envcheck.rules.gpu.p2p_blocked_by_iommu import p2p_blocked_by_iommu
+from envcheck.rules.gpu.p2p_unavailable import p2p_unavailable
 
 if TYPE_CHECKING:
     from envcheck.rules.base import Rule
@@ -41,4 +42,5 @@ GPU_RULES: tuple[Rule, ...] = (
     pcie_link_degraded,
     gpu_memory_occupied,
     p2p_blocked_by_iommu,
+    p2p_unavailable,
 )

@@ -1,0 +1,103 @@
+"""Which finding each message stands for, in the circumstances of its snapshot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from envcheck.rules.told import machine, stack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from envcheck.matrix.schema import SymptomRow
+    from envcheck.model.symptom import Symptom
+    from envcheck.rules.told.heard import Heard
+
+WEIGHING: dict[str, Callable[[Heard, Symptom], str | None]] = {
+    "acs-redirect": machine.exposed,
+    "arch-not-in-build": stack.arch_refused,
+    "bitsandbytes-without-gpu": stack.bitsandbytes,
+    "bootstrap-virtual-interface": stack.virtual_interface,
+    "capabilities-without-compute": machine.capabilities,
+    "container-cli-file-exists": machine.file_exists,
+    "container-cli-no-library": machine.absent_driver,
+    "container-cli-nvml": machine.hook_failed,
+    "container-gpu-unsupported": stack.image_gpu,
+    "cuda-initialization-error": machine.initialization_error,
+    "cuda-library-absent": stack.library_absent,
+    "cuda-library-symbol": stack.cuda_symbol,
+    "cuda-os-call-failed": machine.unknown_error,
+    "cuda-unknown-error": machine.unknown_error,
+    "cudnn-dnn-absent": stack.cudnn_silent,
+    "cudnn-found-older": stack.cudnn_older,
+    "cudnn-sublibrary-mismatch": stack.cudnn_parts,
+    "cuinit-no-device": machine.no_device,
+    "device-count-assert": machine.device_count,
+    "device-count-out-of-memory": machine.unknown_error,
+    "device-function-invalid": stack.no_kernel,
+    "devices-busy": machine.devices_busy,
+    "dkms-build-failed": machine.build_failed,
+    "driver-combination-unsupported": machine.driver_combination,
+    "driver-insufficient": stack.insufficient,
+    "duplicate-gpu": machine.duplicate,
+    "extension-op-not-built": stack.not_built,
+    "fabric-manager-failed": machine.fabric_manager,
+    "ggml-arch-absent": stack.ggml_arch,
+    "gpu-handle-unknown": machine.handle_unknown,
+    "gpu-ignored-by-driver": machine.ignored_gpu,
+    "gpu-link-down": machine.link_down,
+    "invalid-device-ordinal": machine.device_count,
+    "jax-cudnn-older": stack.jax_cudnn,
+    "jax-cudnn-outdated": stack.jax_cudnn,
+    "jax-library-older": stack.jax_library,
+    "jax-library-outdated": stack.jax_library,
+    "libcuda-absent": machine.absent_driver,
+    "library-without-cuda": stack.cpu_build,
+    "memory-holders": machine.memory_held,
+    "memory-startup-short": machine.memory_short,
+    "module-signature-refused": machine.signature_refused,
+    "nccl-connect-failed": stack.connect_failed,
+    "nccl-symbol": stack.nccl_symbol,
+    "no-kernel-image": stack.no_kernel,
+    "nouveau-bound": machine.nouveau,
+    "numpy-unavailable-to-torch": stack.numpy_unavailable,
+    "nvcc-absent": lambda _heard, _symptom: machine.OPEN,
+    "nvcc-arch-unsupported": stack.nvcc_arch,
+    "nvidia-smi-absent": machine.absent_driver,
+    "nvml-library-absent": machine.absent_driver,
+    "nvml-no-permission": machine.nvml_refused,
+    "nvml-unknown-error": machine.nvml_unknown,
+    "onnx-library-absent": stack.provider_library,
+    "onnx-provider-unavailable": stack.provider_unavailable,
+    "p2p-disable-helps": machine.without_p2p_well,
+    "p2p-not-supported": stack.peer_access,
+    "pip-no-candidate": stack.no_candidate,
+    "pip-no-match": stack.no_candidate,
+    "proc-driver-absent": machine.proc_absent,
+    "ptx-invalid": stack.invalid_ptx,
+    "smi-no-communication": machine.not_loaded,
+    "smi-no-devices": machine.no_devices_listed,
+    "smi-without-cuda-version": machine.no_cuda_version,
+    "tensorflow-libraries-absent": stack.tensorflow_libraries,
+    "tensorflow-no-driver": machine.no_cudart,
+    "torch-capability-range": stack.capability_range,
+    "torch-library-absent": stack.torch_library,
+    "torch-no-driver": machine.absent_driver,
+    "torch-no-gpus": machine.no_device,
+    "torch-nvml-init": machine.torch_nvml,
+    "torch-symbol": stack.torch_symbol,
+    "torch-without-cuda": stack.cpu_build,
+    "xid": machine.xid,
+}
+"""How messages are weighed that do not always mean the same; others mean what their row says."""
+
+
+def meaning(heard: Heard, symptom: Symptom, row: SymptomRow) -> str | None:
+    """The finding that a message stands for here.
+
+    Returns:
+        An id of the catalogue; `none` when it is no fault of the environment; None when the text
+        does not decide it.
+    """
+    weighing = WEIGHING.get(row.name)
+    return weighing(heard, symptom) if weighing is not None else row.finding

@@ -1,0 +1,1 @@
+"""Tests of what envcheck writes from a lock."""
