@@ -73,7 +73,9 @@ def judge(
     return Report(
         verdict=_verdict(kept, open_questions, judged=_judged(snapshot, require_gpu)),
         findings=tuple(sorted(kept, key=lambda each: _ORDER[each.severity])),
-        ask=undecided.asks(snapshot, open_questions) if of_text else _ask_next(open_questions),
+        ask=undecided.asks(snapshot, open_questions)
+        if of_text
+        else _ask_next(snapshot, open_questions),
         unknown=open_questions,
         snapshot=snapshot,
         tables=tuple(sorted(matrix.dates().items())),
@@ -225,9 +227,9 @@ def _verdict(
     return "ok"
 
 
-def _ask_next(unknowns: tuple[Unknown, ...]) -> tuple[Fix, ...]:
+def _ask_next(snapshot: Snapshot, unknowns: tuple[Unknown, ...]) -> tuple[Fix, ...]:
     """What would settle the open questions."""
-    if any(each.kind == "missing" for each in unknowns):
+    if not snapshot.source.startswith("image:") and any(each.kind == "missing" for each in unknowns):
         return (
             Fix(
                 title="Run it as root, outside a container: it reads more there",

@@ -33,6 +33,7 @@ COMMANDS = {
     "snapshot": "print or record the facts, without judging",
     "plan": "find the stack that a machine can run, and say how to get it",
     "emit": "write Dockerfiles and other files that reproduce a plan",
+    "image": "build and check container images",
     "explain": "explain a finding",
     "tables": "list, show, check and refresh the compatibility tables",
     "watch": "see what the time of GPUs goes into, and what to do about it",

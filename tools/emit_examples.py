@@ -69,9 +69,7 @@ def main() -> int:
         for path in EXAMPLES.rglob("*")
         if path.is_file() and path.name != LOCK
     }
-    differing = sorted(
-        name for name in {*made, *there} if made.get(name) != there.get(name)
-    )
+    differing = sorted(name for name in {*made, *there} if made.get(name) != there.get(name))
     for name in differing:
         before, after = there.get(name, ""), made.get(name, "")
         sys.stdout.writelines(

@@ -34,6 +34,7 @@ examples:
   envcheck doctor --machine recorded-node               a machine that somebody recorded
   envcheck doctor --report issue.txt --format markdown  the text of a bug report
   envcheck doctor --report reports/ --format jsonl      many of them, one line each
+  envcheck doctor --image train:7                       an image, before it is run
   envcheck doctor --ignore driver-branch-ended,gpu-throttled
 
 {EXIT}
@@ -51,6 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="PATH",
         help="judge what people pasted instead: text files, folders of them, '-' for standard input",
+    )
+    parser.add_argument(
+        "--image",
+        metavar="REF",
+        help="judge a container image with this machine, by its files and without running it",
     )
     parser.add_argument(
         "--format",

@@ -30,6 +30,10 @@ def run(args: Namespace) -> int:
         from envcheck.commands import reports
 
         return reports.run(args, form, Judgement(args))
+    if args.image is not None:
+        from envcheck.commands import image
+
+        return image.run_doctor(args, form, Judgement(args))
     # A mistake in what was asked shows before anything is probed; with nothing asked, rules and
     # tables are loaded while the machine answers.
     judgement = (
@@ -139,7 +143,9 @@ class Judgement:
             width=width(),
             verbose=args.verbose,
             name=name,
-            artifact=f"{source.partition(':')[2] or 'this-machine'}/machine.toml",
+            artifact="Dockerfile"
+            if source.startswith("image:")
+            else f"{source.partition(':')[2] or 'this-machine'}/machine.toml",
         )
         colour = wants_colour(refused=args.no_color, path=args.output)
         return render(form, report, view, colour=colour)

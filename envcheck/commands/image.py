@@ -95,7 +95,9 @@ def _check(args: Namespace) -> int:
         snapshot = _by_files(engine, image, host, args)
     else:
         snapshot = _combined(answer, host, image, facts)
-    snapshot = _with_refusals(snapshot, answer, judgement, engine.name)
+    snapshot = _with_refusals(
+        snapshot, answer, judgement, engine.name, asked=args.gpus == "all"
+    )
     return judgement.report(snapshot, form)
 
 
@@ -156,14 +158,15 @@ def _combined(answer: Answer, host: Snapshot, image: Image, facts: EngineFacts) 
 
 
 def _with_refusals(
-    snapshot: Snapshot, answer: Answer, judgement: Judgement, engine: str
+    snapshot: Snapshot, answer: Answer, judgement: Judgement, engine: str, *, asked: bool
 ) -> Snapshot:
     """Add what the engine said where it gave no GPU: as messages that are known, and as a gap."""
     from envcheck.symptoms.scan import scan
 
     if not answer.refusals or answer.request != "none":
         return snapshot
-    needed = any(not each.cpu_only for each in snapshot.env.frameworks or ())
+    # An image for the CPU lacks nothing, unless somebody says that it should have GPUs.
+    needed = asked or any(not each.cpu_only for each in snapshot.env.frameworks or ())
     last = answer.refusals[-1]
     words = " ".join(last.words.split())
     gap = Gap(path="host.container", reason=f"{engine} refused {last.request}: {words}")

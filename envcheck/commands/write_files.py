@@ -62,37 +62,40 @@ def _changed(folder: Path, files: Mapping[str, bytes]) -> dict[str, bytes | None
 
 
 def _replace(folder: Path, files: Mapping[str, bytes], before: Mapping[str, bytes | None]) -> None:
+    import contextlib
+
     made: list[Path] = []
-    drafts: dict[Path, Path] = {}
+    drafts: dict[str, Path] = {}
     done: list[str] = []
     try:
         for path, content in files.items():
             place = folder / path
-            made += _make_folders(place.parent)
-            draft = place.with_name(f".{place.name}.{os.getpid()}")
-            drafts[draft] = place
-            with draft.open("xb") as file:
+            _make_folders(place.parent, made)
+            drafts[path] = place.with_name(f".{place.name}.{os.getpid()}")
+            with drafts[path].open("xb") as file:
                 file.write(content)
-        for path, draft in zip(files, list(drafts), strict=True):
-            draft.replace(drafts.pop(draft))
+        for path, draft in drafts.items():
+            draft.replace(folder / path)
             done.append(path)
     except BaseException:
-        for draft in drafts:
-            draft.unlink(missing_ok=True)
-        for path in done:
-            _restore(folder / path, before[path])
+        # Undone as far as possible: what is raised is why it was not done.
+        for path, draft in drafts.items():
+            with contextlib.suppress(OSError):
+                draft.unlink()
+            with contextlib.suppress(OSError):
+                if path in done:
+                    _restore(folder / path, before[path])
         for each in reversed(made):
-            each.rmdir()
+            with contextlib.suppress(OSError):
+                each.rmdir()
         raise
 
 
-def _make_folders(folder: Path) -> list[Path]:
+def _make_folders(folder: Path, made: list[Path]) -> None:
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
-    made = []
     for each in reversed(missing):
         each.mkdir()
         made.append(each)
-    return made
 
 
 def _restore(place: Path, content: bytes | None) -> None:

@@ -22,10 +22,19 @@ TAIL = 12
 """Lines of a failed step's output that are shown."""
 
 _STEP = re.compile(r"^#(\d+) (?:\d+\.\d+ )?(.*)$")
+_DIGEST = re.compile(r"^#\d+ sha256:[0-9a-f]{64}$")
 _NOISE = re.compile(r"^(?:DONE|CACHED|sha256:|extracting|transferring|resolve |\.\.\.$|$)")
-_FAILED = re.compile(r'(?:process "(?P<command>.*)" did not complete|exit code: (?P<code>\d+))')
+_FAILED = re.compile(
+    r'process "(?P<new>.*)" did not complete|executor failed running \[(?P<old>.*)\]: exit code'
+    r'|building at STEP "RUN (?P<podman>.*)": while running runtime'
+)
+_FROM = re.compile(r"load metadata for (\S+?):?$|FROM (\S+)", re.MULTILINE)
 _WHERE = re.compile(r"^(Dockerfile|Containerfile|\S*[Dd]ockerfile\S*):(\d+)$", re.MULTILINE)
-_ERROR = re.compile(r"^(?:ERROR|Error|error)(?: response from daemon)?:\s*(.+)$", re.MULTILINE)
+_ERROR = re.compile(
+    r"^(?:(?:ERROR|Error|error)(?: response from daemon)?:\s*)?(?:failed to solve(?:[\w .]*:)?)\s*(.+)$"
+    r"|^(?:ERROR|Error|error)(?: response from daemon)?:\s*(.+)$",
+    re.MULTILINE,
+)
 _OLD_BUILDKIT = 23
 """Release of docker's command from which on BuildKit comes as a plugin."""
 
@@ -110,7 +119,8 @@ def build(
                     line = raw.decode("utf-8", "replace").rstrip("\r\n")
                     file.write(f"{line}\n")
                     lines.append(line)
-                    show(line)
+                    if not _DIGEST.match(line):
+                        show(line)
             code = child.wait()
         except BaseException:
             child.terminate()
@@ -146,40 +156,25 @@ def _command(engine: CommandEngine) -> tuple[list[str], dict[str, str]]:
 def failure(lines: list[str], code: int) -> Failure:
     """Why a build failed, by what it printed."""
     text = "\n".join(lines)
-    kind = kind_of(text[-20_000:])
-    error = [match.group(1) for match in _ERROR.finditer(text)]
-    last = error[-1] if error else next((e for e in reversed(lines) if e.strip()), "")
-    step = next((m for m in _FAILED.finditer(text) if m.group("command")), None)
-    if kind == "disk-full":
-        return Failure(
-            kind=kind, title="the engine's disk is full", words=_step_output(lines), code=code
-        )
+    errors = [match.group(1) or match.group(2) for match in _ERROR.finditer(text)]
+    last = errors[-1] if errors else next((e for e in reversed(lines) if e.strip()), "")
     where = _WHERE.search(text)
-    place = f"{where.group(1)}, line {where.group(2)}" if where else ""
-    if step is not None or "returned a non-zero code" in text:
-        command = _short(step.group("command")) if step is not None else ""
-        title = "a step failed" + (f" ({place})" if place else "")
-        return Failure(
-            kind="step",
-            title=f"{title}: {command}" if command else title,
-            words=(*_step_output(lines), last),
-            code=code,
-        )
+    place = f" ({where.group(1)}, line {where.group(2)})" if where else ""
+    step = next(iter(_FAILED.finditer(text)), None)
+    output = _step_output(lines)
+    if kind_of("\n".join((*output, last))) == "disk-full":
+        title = "the engine's disk is full"
+        return Failure(kind="disk-full", title=title, words=(*output, last), code=code)
+    if step is not None:
+        command = _short(next(each for each in step.groups() if each is not None))
+        title = f"a step failed{place}: {command}"
+        return Failure(kind="step", title=title, words=(*output, last), code=code)
+    kind = kind_of(last)
     if kind == "pull-refused":
-        return Failure(
-            kind=kind,
-            title="an image that it starts from could not be had"
-            + (f" ({place})" if place else ""),
-            words=(last,),
-            code=code,
-        )
-    titles = {"refused": "the engine refused it"}
-    return Failure(
-        kind=kind,
-        title=titles.get(kind, f"the engine says why ({kind})"),
-        words=tuple(each for each in lines if each.strip())[-TAIL:],
-        code=code,
-    )
+        names = [match.group(1) or match.group(2) for match in _FROM.finditer(text)]
+        title = f"{names[-1] if names else 'an image that it starts from'} could not be had{place}"
+        return Failure(kind=kind, title=title, words=(last,), code=code)
+    return Failure(kind=kind, title=f"the engine refused it{place}", words=(last,), code=code)
 
 
 def _short(command: str) -> str:

@@ -154,7 +154,7 @@ def form_problems(data: dict[str, Any], name: str) -> Iterator[str]:
 
 
 def _head_problems(data: dict[str, Any], name: str) -> Iterator[str]:
-    if data.get("schema") != SCHEMA:
+    if data.get("schema") != SCHEMA or isinstance(data["schema"], bool):
         yield f"schema: expected {SCHEMA}, found {data.get('schema')!r}"
     if data.get("name") != name:
         yield f"name: expected {name!r}, found {data.get('name')!r}"

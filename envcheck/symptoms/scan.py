@@ -7,6 +7,7 @@ time grows with the length of the text, whatever stands in it.
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING
 
@@ -168,7 +169,7 @@ class _Scan:
         around = b""
         tried: set[str] = set()
         active = self.active
-        for word in [each for each in present if each in active]:
+        for word in dict.fromkeys(each for each in present if each in active):
             for row, needle in self.table.keys[word]:
                 if row.name in tried or row.name in self.done:
                     continue
@@ -188,7 +189,7 @@ class _Scan:
         work = len(line)
         fresh = False
         matched = False
-        for match in pattern.finditer(line):
+        for match in itertools.islice(pattern.finditer(line), PER_ROW):
             matched = True
             fresh |= self._keep(row, match, line)
         if not matched:

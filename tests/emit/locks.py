@@ -46,11 +46,7 @@ def random_lock(number: int) -> tuple[Lock, Options]:
                 version=f"{build.version}+{build.variant}",
                 index=f"https://download.pytorch.org/whl/{build.variant}",
             ),
-            *(
-                [Pin(name="flash-attn", version="2.8.3")]
-                if gpu and pick.random() < 0.3
-                else []
-            ),
+            *([Pin(name="flash-attn", version="2.8.3")] if gpu and pick.random() < 0.3 else []),
             Pin(name="transformers", version="4.57.1", extras=("torch",)),
         ),
         python=python,

@@ -30,7 +30,7 @@ HOSTILE = [
     "../../etc/passwd",
     "/etc/passwd",
     "x \\",
-    "x y",
+    "x  y;",
     "x\r",
     "x\x00",
     "{{ 7 * 7 }}",
@@ -54,7 +54,8 @@ def _strings(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | i
 
 
 PLAIN = encode(example())
-FIELDS = _strings(PLAIN)
+# The flavour of the module is one of two words, which the decoder knows.
+FIELDS = [path for path in _strings(PLAIN) if path[-1] != "driver_module"]
 
 
 def _written(path: tuple[str | int, ...]) -> str:
@@ -91,8 +92,6 @@ PLAIN_RUNS = {
 
 @pytest.mark.parametrize("path", FIELDS, ids=_written)
 def test_hostile_text_in_a_lock_is_refused_with_its_field(path: tuple[str | int, ...]) -> None:
-    if path == ("stack", "driver_module"):
-        pytest.skip("no text: one of two words, which the decoder knows")
     for text in HOSTILE:
         lock = with_text(path, text)
         for target in OWN:
@@ -107,9 +106,9 @@ def test_hostile_text_in_a_lock_is_refused_with_its_field(path: tuple[str | int,
     text=st.one_of(
         st.text(max_size=30),
         st.from_regex(r"[a-z0-9.+-]{1,12}", fullmatch=True),
-        st.tuples(st.sampled_from(["3.12", "torch", "2.8.0", "12.8"]), st.sampled_from(HOSTILE)).map(
-            "".join
-        ),
+        st.tuples(
+            st.sampled_from(["3.12", "torch", "2.8.0", "12.8"]), st.sampled_from(HOSTILE)
+        ).map("".join),
     ),
     profile=st.sampled_from(["runtime", "devel"]),
 )

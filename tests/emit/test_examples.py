@@ -48,9 +48,7 @@ def test_they_cover_every_profile_framework_and_kind_of_system() -> None:
     profiles = {each.rpartition("/")[2] for each in text}
     assert {"runtime", "devel", "ngc"} <= profiles
     for profile in ("runtime", "devel", "ngc"):
-        frameworks = {
-            each.partition("-")[0] for each in text if each.endswith(f"/{profile}")
-        }
+        frameworks = {each.partition("-")[0] for each in text if each.endswith(f"/{profile}")}
         assert frameworks == {"torch", "tensorflow", "jax"}
     starts = {
         match[1] for each in text.values() for match in re.finditer(r"^FROM (\S+)", each, re.M)

@@ -196,11 +196,11 @@ def test_a_table_is_read_when_it_is_asked_for() -> None:
 
 
 def test_tables_of_others_can_be_read_plainly(tmp_path: Path) -> None:
-    write(tmp_path, "symptoms", '[[symptom]]\npattern = "x"\n')
+    write(tmp_path, "notes", '[[symptom]]\npattern = "x"\n')
     matrix = Matrix.from_dir(tmp_path)
     matrix.load_all()
-    assert matrix.table("symptoms")["symptom"] == [{"pattern": "x"}]
-    assert matrix.dates() == {"symptoms": "2026-01-31"}
+    assert matrix.table("notes")["symptom"] == [{"pattern": "x"}]
+    assert matrix.dates() == {"notes": "2026-01-31"}
 
 
 def test_an_edited_table_counts_at_once(tmp_path: Path) -> None:

@@ -218,10 +218,13 @@ def _tiny(gpu: GpuActivity, limit: Limits) -> bool | None:
 
 
 def _hot(activity: Activity, limit: Limits) -> bool:
-    """Whether a thread of the processes on the GPU uses up its core."""
+    """Whether the processes on the GPU keep a core busy.
+
+    By one thread, or by several in turn: a framework runs its backward pass in a thread of its own
+    while the main one waits for it.
+    """
     host = activity.host
     if host is None or activity.gpu_context is False:
         return False
-    if host.busiest is not None:
-        return host.busiest.cpu.mean >= limit.share("hot-thread")
-    return known(host.gpu_process_cpu) >= limit.share("hot-thread")
+    thread = host.busiest.cpu.mean if host.busiest is not None else 0.0
+    return max(thread, known(host.gpu_process_cpu)) >= limit.share("hot-thread")

@@ -78,6 +78,12 @@ def provider_library(heard: Heard, symptom: Symptom) -> str | None:
     return "extension-built-for-other-cuda" if foreign else "cuda-libraries-missing"
 
 
+def provider_failed(heard: Heard, _symptom: Symptom) -> str | None:
+    """ONNX Runtime could not load its CUDA provider; what it lacked may stand elsewhere."""
+    elsewhere = heard.has("onnx-library-absent", "cudnn-not-loaded", "driver-insufficient")
+    return NOTHING if elsewhere else "cuda-libraries-missing"
+
+
 def provider_unavailable(heard: Heard, _symptom: Symptom) -> str | None:
     """No CUDA provider: the CPU package is installed, alone or over the other one."""
     env = heard.snapshot.env
@@ -92,6 +98,13 @@ def tensorflow_libraries(heard: Heard, _symptom: Symptom) -> str | None:
         if heard.has("jax-library-older", "jax-library-outdated")
         else ("cuda-libraries-missing")
     )
+
+
+def tensorflow_library(heard: Heard, symptom: Symptom) -> str | None:
+    """TensorFlow names a library that it did not find, which no machine without a GPU misses."""
+    if heard.snapshot.host.gpus == () or heard.has("collect-env-without-gpu"):
+        return NOTHING
+    return tensorflow_libraries(heard, symptom)
 
 
 def jax_library(heard: Heard, symptom: Symptom) -> str | None:

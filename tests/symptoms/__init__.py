@@ -1,0 +1,1 @@
+"""Known messages: the table, the scanner, and what texts come to."""
