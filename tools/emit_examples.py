@@ -24,7 +24,7 @@ from envcheck.planner.lock import parse_lock
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "containers" / "examples"
 
-MORE = {
+MORE: dict[str, dict[str, tuple[str, Options]]] = {
     "torch-ubuntu24.04": {
         "tools": ("dockerfile", Options(tools=TOOLS)),
         "compose": ("compose", Options()),
@@ -43,7 +43,9 @@ def examples() -> dict[str, str]:
     for place in sorted(EXAMPLES.glob(f"*/{LOCK}")):
         name = place.parent.name
         lock = parse_lock(place.read_text(encoding="utf-8"), str(place))
-        wanted = {profile: ("dockerfile", Options(profile=profile)) for profile in PROFILES}
+        wanted: dict[str, tuple[str, Options]] = {
+            profile: ("dockerfile", Options(profile=profile)) for profile in PROFILES
+        }
         for folder, (target, options) in {**wanted, **MORE.get(name, {})}.items():
             try:
                 files = import_module(TARGETS[target]).files(lock, matrix, options)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def run(args: Namespace) -> int:
     """Run the action."""
     if args.action == "run":
-        from envcheck.commands import fleet_run
+        from envcheck.commands.fleet_run import run as ask
 
-        return fleet_run.run(args)
+        return ask(args)
     from envcheck.commands.doctor import wanted_format
     from envcheck.commands.output import emit, say, width
     from envcheck.fleet import words

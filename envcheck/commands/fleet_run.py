@@ -1,4 +1,4 @@
-"""`envcheck fleet run`: ask the hosts of an inventory, judge what they answer, keep every report."""
+"""`envcheck fleet run`: ask the hosts of an inventory, judge their answers, keep every report."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from envcheck.commands.doctor import Judgement
 from envcheck.commands.output import emit, say, width
 from envcheck.errors import UsageError
 from envcheck.fleet.ansible import Heard, Wanted, ask, hosts_of
+from envcheck.fleet.host import Refused, snapshot_of
 from envcheck.fleet.journal import Journal
 from envcheck.fleet.names import file_name
-from envcheck.model.codec import CodecError, decode
-from envcheck.model.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from argparse import Namespace
+
+    from envcheck.model.snapshot import Snapshot
 
 _INTERRUPTED = 130
 _PROBE_SECONDS = 120.0
@@ -107,16 +108,17 @@ class _Judge:
         given = {"select": [], "ignore": [], "no_color": True, "output": None}
         self._judgement = Judgement(argparse.Namespace(**{**vars(args), **given}))
 
-    def report(self, host: str, data: dict[str, Any]) -> str:
+    def report(self, host: str, answers: dict[str, Any]) -> str:
         """Write a host's report; what it comes to, in a few words.
 
         Raises:
-            CodecError: the data are not a snapshot.
+            Refused: the host cannot be asked this.
+            ValueError, TypeError, KeyError, AttributeError: its answers are damaged.
         """
         from envcheck.report.describe import counted
 
         judgement = self._judgement
-        snapshot = decode(Snapshot, data)
+        snapshot = snapshot_of(answers)
         report, code = judgement.judged(self._with_symptoms(snapshot))
         emit(judgement.rendered(report, code, "json"), str(self._folder / file_name(host)))
         ids = dict.fromkeys(each.id for each in report.findings if each.severity != "info")
@@ -143,10 +145,12 @@ class _Progress:
         """Take one host."""
         self._count += 1
         outcome, words = heard.outcome, heard.reason
-        if heard.snapshot is not None:
+        if heard.answers is not None:
             try:
-                words = self._judge.report(heard.host, heard.snapshot)
-            except CodecError as error:
+                words = self._judge.report(heard.host, heard.answers)
+            except Refused as error:
+                outcome, words = "failed", str(error)
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
                 outcome, words = "failed", f"its answer is damaged: {error}"
         self._journal.note(heard.host, outcome, "" if outcome == "ok" else words)
         shown = words if outcome == "ok" else f"{outcome}: {words}"

@@ -26,6 +26,8 @@ class Options:
         shm_size: shared memory of containers, `8g`.
         ipc: whose shared memory containers use.
         gpus: GPUs that containers get, `all` or a number.
+        hosts: names of an inventory.
+        driver_version: driver to install instead of the one of the lock.
     """
 
     profile: Profile = "runtime"
@@ -35,3 +37,5 @@ class Options:
     shm_size: str = "8g"
     ipc: Ipc = "private"
     gpus: str = "all"
+    hosts: tuple[str, ...] = ()
+    driver_version: str | None = None

@@ -55,9 +55,11 @@ def text(lock: Lock, pins: Iterable[Pin]) -> str:
 
 def extensions_text(pins: Iterable[Pin]) -> str:
     """A requirements file of what is compiled against what is installed already."""
+    pins = tuple(pins)
     lines = [
         "# Compiled with nvcc against the torch of requirements.txt, after that is installed:",
-        "# pip install --no-build-isolation -r requirements-extensions.txt",
+        "# pip install --no-cache-dir --no-build-isolation -r requirements-extensions.txt",
+        f"--no-binary {','.join(pin.name for pin in pins)}",
         *map(requirement, pins),
     ]
     return "\n".join(lines) + "\n"

@@ -51,7 +51,8 @@ class Heard(NamedTuple):
 
     host: str
     outcome: Outcome
-    snapshot: dict[str, Any] | None
+    answers: dict[str, Any] | None
+    """Of a host that is `ok`, as `fleet/host.py` takes them."""
     reason: str
 
 
@@ -181,9 +182,7 @@ def _answer(host: str, answer: Any) -> Heard:
         packed = base64.b64decode(answer, validate=True)
         unpacker = zlib.decompressobj()
         data = json.loads(unpacker.decompress(packed, _LARGEST))
-        if "error" in data:
-            return Heard(host, "failed", None, _joined([str(data["error"])]))
-        return Heard(host, "ok", data["snapshot"], "")
+        return Heard(host, "ok", dict(data), "")
     except (ValueError, TypeError, KeyError, RecursionError, zlib.error) as error:
         return Heard(host, "failed", None, f"its answer is damaged: {type(error).__name__}")
 

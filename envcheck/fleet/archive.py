@@ -31,7 +31,7 @@ _MODULES = (
     "fleet/old_python.py",
 )
 _FOLDERS = ("model", "payloads", "probe", "smoke")
-_LIBRARIES = ("distro", "packaging", "pynvml")
+_LIBRARIES = ("distro", "pynvml")
 _MAIN = """\
 import sys
 from envcheck.fleet.old_python import adapt

@@ -27,7 +27,6 @@ def render(fleet: Fleet) -> str:
     own script and nothing else, should anything get through.
     """
     import jinja2
-    from markupsafe import Markup
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDER),
@@ -37,9 +36,6 @@ def render(fleet: Fleet) -> str:
         lstrip_blocks=True,
         finalize=_harmless,
     )
-    style, script = (
-        (_FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
-    )
     page = environment.get_template("page.html.j2")
     text: str = page.render(
         fleet=fleet,
@@ -47,10 +43,8 @@ def render(fleet: Fleet) -> str:
         part=part,
         titled=titled,
         signs=_SIGNS,
-        style=Markup(style),
-        script=Markup(script),
-        style_digest=_digest(style),
-        script_digest=_digest(script),
+        style_digest=_digest(environment.get_template("page.css").render()),
+        script_digest=_digest(environment.get_template("page.js").render()),
         columns=tuple(dict.fromkeys(each.torch for each in fleet.matrix)),
         drivers=tuple(dict.fromkeys(each.driver for each in fleet.matrix)),
         cells={(each.driver, each.torch): each.hosts for each in fleet.matrix},

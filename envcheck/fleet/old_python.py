@@ -1,7 +1,8 @@
-"""Lets envcheck's probe run in a Python older than envcheck's own, down to 3.8.
+"""Lets envcheck's probe run on a host: without packages, in Pythons down to 3.8.
 
-Only what is sent to hosts calls this, in a process that does nothing but probe. envcheck is written
-for 3.10; what its probe uses of that and 3.8 lacks is a handful of names, added here.
+Only what is sent to hosts calls this, in a process that does nothing but ask the machine. What the
+probe makes of the answers there is thrown away: it is interpreted where it is judged, by the real
+packages. So a stand-in has to keep the questions right, and nothing else.
 """
 
 from __future__ import annotations
@@ -13,45 +14,61 @@ import os
 import pathlib
 import sys
 import types
-import typing
+from typing import TYPE_CHECKING, Any
 
-if typing.TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def adapt() -> None:
-    """Add what this interpreter lacks; nothing from 3.10 on."""
-    if sys.version_info >= (3, 10):
-        return
-    _adapt_for_39(builtins, dataclasses, types)
-    if sys.version_info < (3, 9):
-        _adapt_for_38(functools, pathlib)
+    """Add what is not there: the package of environment markers, and names newer than 3.8."""
+    _without_markers()
+    missing: Any = sys.version_info
+    if missing < (3, 10):
+        _before_310(builtins, dataclasses, types)
+    if missing < (3, 9):
+        _before_39(functools, pathlib)
 
 
-def _adapt_for_39(builtins: typing.Any, dataclasses: typing.Any, types: typing.Any) -> None:
+def _without_markers() -> None:
+    """Stand-in for `packaging.markers`, by which versions of libraries are chosen for display."""
+    package, markers = types.ModuleType("packaging"), types.ModuleType("packaging.markers")
+
+    class Marker:
+        def __init__(self, _text: str) -> None:
+            pass
+
+        def evaluate(self, _environment: dict[str, str]) -> bool:
+            return False
+
+    contents: dict[str, Any] = {"Marker": Marker}
+    for name in ("InvalidMarker", "UndefinedComparison", "UndefinedEnvironmentName"):
+        contents[name] = type(name, (ValueError,), {})
+    vars(markers).update(contents)
+    vars(package)["markers"] = markers
+    sys.modules.update({"packaging": package, "packaging.markers": markers})
+
+
+def _before_310(builtins: Any, dataclasses: Any, types: Any) -> None:
     plain_zip, plain_dataclass = builtins.zip, dataclasses.dataclass
 
-    def checked_zip(
-        *iterables: Iterable[typing.Any], strict: bool = False
-    ) -> Iterator[tuple[typing.Any, ...]]:
-        if not strict:
-            return plain_zip(*iterables)  # type: ignore[no-any-return]
-        lists = [list(each) for each in iterables]
-        if len({len(each) for each in lists}) > 1:
+    def checked_zip(*iterables: Any, strict: bool = False) -> Iterator[tuple[Any, ...]]:
+        lists = [list(each) for each in iterables] if strict else iterables
+        if strict and len({len(each) for each in lists}) > 1:
             msg = "zip() arguments differ in length"
             raise ValueError(msg)
-        return plain_zip(*lists)  # type: ignore[no-any-return]
+        pairs: Iterator[tuple[Any, ...]] = plain_zip(*lists)
+        return pairs
 
-    def dataclass(
-        cls: typing.Any = None, *, slots: bool = False, **settings: typing.Any
-    ) -> typing.Any:
+    def dataclass(cls: Any = None, *, slots: bool = False, **settings: Any) -> Any:
         return plain_dataclass(cls, **settings)
 
     builtins.zip = checked_zip
     dataclasses.dataclass = dataclass
-    types.UnionType = type(None)  # nothing is one, since X | Y of types is an error
+    # No type is one: there, X | Y is an error.
+    types.UnionType = type("UnionType", (), {})
 
 
-def _adapt_for_38(functools: typing.Any, pathlib: typing.Any) -> None:
+def _before_39(functools: Any, pathlib: Any) -> None:
     functools.cache = functools.lru_cache(maxsize=None)
     pathlib.Path.readlink = lambda path: type(path)(os.readlink(path))

@@ -50,7 +50,7 @@ def read_pci(source: Quiet, notes: Notes) -> tuple[PciDevice, ...] | None:
 
 
 def _hex(text: str | None) -> str | None:
-    return text.strip().lower().removeprefix("0x") if text else None
+    return text.strip().lower().replace("0x", "", 1) if text else None
 
 
 def read_nodes(source: Quiet) -> tuple[DeviceNode, ...] | None:

@@ -248,7 +248,7 @@ def _rpm(result: Result | None) -> tuple[SystemPackage, ...] | None:
         return None
     pairs = (line.split(" ", 1) for line in result.stdout.splitlines() if " " in line)
     return tuple(
-        SystemPackage(name=name, version=version.removeprefix("0:"))
+        SystemPackage(name=name, version=re.sub("^0:", "", version))
         for name, version in sorted(pairs)
         if _PACKAGE_NAMES.match(name)
     )

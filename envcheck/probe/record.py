@@ -121,6 +121,14 @@ class Recorder:
         entry[verb] = form(answer)
         return answer
 
+    def answers(self) -> dict[str, Any]:
+        """All questions and answers so far as plain data: files, paths, commands; not redacted."""
+        return {
+            "files": dict(self._files),
+            "paths": dict(self._paths),
+            "commands": {name: encode(result) for name, result in self._commands.items()},
+        }
+
     def save(self, folder: str, snapshot: Snapshot, title: str = "", origin: str = "real") -> None:
         """Write the recording, redacted, as a whole or not at all.
 

@@ -96,7 +96,8 @@ def take_snapshot(
         source, (operating_system.UNAME, operating_system.GETCONF, driver_files.LDCONFIG)
     )
     libcuda = driver_files.find_libcuda(quiet, results)
-    results |= _run(
+    # Not by |=, which dicts have from Python 3.9 on: hosts of a fleet may have 3.8.
+    answers = _run(
         source,
         (
             *driver_files.package_commands(quiet),
@@ -109,7 +110,8 @@ def take_snapshot(
         ),
         lambda: _wait(meanwhile),
     )
-    results |= asked.results()
+    results.update(answers)
+    results.update(asked.results())
     more = kernel.journal_command(quiet, results, log)
     if not driver.answered(results):
         # Only where NVML gave nothing: nvidia-smi asks the same library, and takes the driver's
@@ -120,7 +122,7 @@ def take_snapshot(
             dataclasses.replace(each, timeout=wait) for each in (gpu.SMI_QUERY, gpu.SMI_BANNER)
         )
     if more:
-        results |= _run(source, more)
+        results.update(_run(source, more))
 
     system = operating_system.read_os(quiet, results)
     modules = dataclasses.replace(

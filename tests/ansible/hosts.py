@@ -26,7 +26,7 @@ _DOCKERFILE = """\
 FROM envcheck-test/base
 ENV DEBIAN_FRONTEND=noninteractive
 RUN apt-get update && apt-get install -y --no-install-recommends \
-    openssh-server systemd systemd-sysv python3-apt \
+    kmod openssh-server systemd systemd-sysv python3-apt \
  && rm -rf /etc/ssh/ssh_host_* /var/lib/apt/lists/* /etc/apt/sources.list /etc/apt/sources.list.d/* \
  && mkdir -p /root/.ssh && chmod 700 /root/.ssh \
  && systemctl mask systemd-logind.service getty.target systemd-networkd-wait-online.service \

@@ -164,6 +164,36 @@ class Engine:
             (Path(folder) / "Dockerfile").write_text(f"FROM {BASE}\nCOPY files/ /\n")
             self.cli("build", "-q", "-t", tag, folder)
 
+    @contextlib.contextmanager
+    def configured(self, config: Mapping[str, Any]) -> Iterator[None]:
+        """Change the daemon's `daemon.json` while it runs, for a while.
+
+        Args:
+            config: settings that the daemon takes over without a restart, such as `runtimes`.
+
+        Raises:
+            EngineError: it did not take them over.
+        """
+        place = self.state / "daemon.json"
+        before = place.read_text()
+        self._reload(json.dumps(dict(config)))
+        try:
+            yield
+        finally:
+            # A setting that is merely left out would stay as it is.
+            empty = dict.fromkeys(config, {})
+            self._reload(json.dumps({**empty, **json.loads(before)}))
+
+    def _reload(self, text: str) -> None:
+        done = self.log().count("Reloaded configuration")
+        (self.state / "daemon.json").write_text(text)
+        self.process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + _START_SECONDS
+        while self.log().count("Reloaded configuration") == done:
+            if time.monotonic() > deadline:
+                raise EngineError(f"the daemon did not read {text}:\n{self.log()[-1000:]}")
+            time.sleep(0.05)
+
     def log(self) -> str:
         """What the daemon wrote."""
         return (self.state / "dockerd.log").read_text(encoding="utf-8", errors="replace")

@@ -23,7 +23,7 @@ def example(name: str = "torch-ubuntu24.04") -> Lock:
 
 def random_lock(number: int) -> tuple[Lock, Options]:
     """A lock with a torch build of the tables, and options; the same for the same number."""
-    pick = random.Random(number)
+    pick = random.Random(number)  # noqa: S311
     build = pick.choice([row for row in MATRIX.torch_builds if row.python])
     tags = [tag for tag in build.python or () if tag[3:].isdigit()]
     python = f"3.{pick.choice(tags)[3:]}"

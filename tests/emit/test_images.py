@@ -229,7 +229,12 @@ def test_what_comes_as_source_is_compiled_unasked() -> None:
         "nvidia/cuda:13.2.1-devel-ubuntu24.04 AS extensions",
         "ubuntu:24.04 AS base",
     ]
-    assert 'TORCH_CUDA_ARCH_LIST="9.0"' in made["Dockerfile"]
+    text = made["Dockerfile"]
+    assert 'TORCH_CUDA_ARCH_LIST="9.0"' in text
+    # A cached wheel would be taken again for another torch; a published one is not compiled.
+    assert "-m pip wheel --no-cache-dir --no-build-isolation --no-deps" in text
+    assert "\n--no-binary flash-attn\n" in made["requirements-extensions.txt"]
+    assert "pip install \\\n      -r requirements.txt /wheels/*.whl\n" in text
 
 
 def test_other_packages_are_compiled_on_request() -> None:

@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "smoke": {"smoke", "probe", "model"},
     "watch": {"watch", "probe", "model"},
     "image": {"image", "payloads", "probe", "model"},
-    "fleet": {"fleet", "report", "planner", "matrix", "model"},
+    "fleet": {"fleet", "probe", "report", "planner", "matrix", "model"},
     "payloads": set(),
     "refresh": {"refresh", "matrix", "model"},
     "commands": {

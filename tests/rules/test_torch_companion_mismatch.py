@@ -90,3 +90,27 @@ def test_conda_pairs_are_condas_business() -> None:
         {},
     )
     assert said(snapshot) == []
+
+
+@pytest.mark.parametrize(
+    ("torch_version", "vision", "expected"),
+    [
+        # The index had the build for CUDA 10.2 of these.
+        ("1.10.1+cu113", "0.11.2", ["error"]),
+        ("1.10.1+cu113", "0.11.2+cu113", []),
+        # The index's build for 12.6, and its own site's for 12.4: one major.
+        ("2.6.0+cu118", "0.21.0", ["error"]),
+        ("2.6.0+cu126", "0.21.0", []),
+        # Not a pair of the table: the version is what is wrong, and is said so.
+        ("2.6.0+cu118", "0.20.0", ["error"]),
+    ],
+)
+def test_a_companion_of_the_package_index(
+    torch_version: str, vision: str, expected: list[str]
+) -> None:
+    snapshot = machine(
+        frameworks=(torch(torch_version, origin="framework-index"),),
+        packages=(package("torch", torch_version), package("torchvision", vision)),
+    )
+    found = [severity for id, severity in said(snapshot) if id == "torch-companion-mismatch"]
+    assert found == expected

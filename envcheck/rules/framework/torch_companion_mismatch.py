@@ -50,7 +50,7 @@ def torch_companion_mismatch(snapshot: Snapshot, matrix: Matrix) -> Answer:
         if version is not None:
             yield _finding(snapshot, matrix, torch, package, *version)
             continue
-        variant = _by_variant(snapshot, torch, package)
+        variant = _by_variant(snapshot, torch, package) or _by_index(matrix, torch, package)
         if variant is not None:
             severity, found, needed = variant
             yield _finding(snapshot, matrix, torch, package, severity, found, needed, None)
@@ -108,6 +108,36 @@ def _by_variant(
     return (
         "error" if cuda.major != mine.major else "warning",
         f"{package.name} is built for CUDA {cuda.series}, torch for CUDA {mine.series}",
+        f"{package.name} for CUDA {mine.series}",
+    )
+
+
+def _by_index(
+    matrix: Matrix, torch: Framework, package: Package
+) -> tuple[Severity, str, str] | None:
+    """Whether the companion is the package index's build, beside a torch of another CUDA major.
+
+    torch's own site gives every wheel a local tag; a companion without one, of a pair that the
+    table knows, comes from the package index, whose builds are for one CUDA release only.
+    """
+    mine = _cuda_of(install.local_tag(torch.version))
+    if mine is None or torch.origin != "framework-index" or "+" in package.version:
+        return None
+    if package.installer == "conda" or package.name != "torchvision":
+        return None
+    version = install.public_version(torch.version)
+    pair = query.companion(matrix, version)
+    if pair is None or pair.torchvision != package.version:
+        return None
+    rows = query.torch_builds(matrix, version, platform="linux_x86_64")
+    default = next((row for row in rows if row.index_default), None)
+    theirs = Release.maybe(default.cuda) if default is not None else None
+    if theirs is None or theirs.major == mine.major:
+        return None
+    return (
+        "error",
+        f"{package.name} {package.version} is the package index's build, for CUDA {theirs.series}; "
+        f"torch is built for CUDA {mine.series}",
         f"{package.name} for CUDA {mine.series}",
     )
 

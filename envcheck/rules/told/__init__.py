@@ -14,18 +14,21 @@ if TYPE_CHECKING:
 
 def listening(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     """The same rules, each of which also takes the messages that stand for its finding."""
-    from envcheck.rules.told.answer import WORDS
-
     return tuple(
         dataclasses.replace(rule, told=functools.partial(judge, rule.id))
-        if rule.id in WORDS and rule.told is None
+        if rule.told is None
         else rule
         for rule in rules
     )
 
 
 def judge(id: str, snapshot: Snapshot, matrix: Matrix) -> Answer:
-    """What messages say of one finding; see `answer.judge`."""
+    """What messages say of one finding; see `answer.judge`.
+
+    What words it is loaded only when there are messages, which most machines have none of.
+    """
+    if not snapshot.symptoms:
+        return
     from envcheck.rules.told import answer
 
-    return answer.judge(id, snapshot, matrix)
+    yield from answer.judge(id, snapshot, matrix)

@@ -8,8 +8,10 @@ from envcheck.matrix.symptoms import NOTHING
 from envcheck.model.finding import Evidence
 from envcheck.rules.base import cite, finding, unknown
 from envcheck.rules.told.container_words import WORDS as CONTAINER
-from envcheck.rules.told.cuda_words import CUDA_WORDS as CUDA
+from envcheck.rules.told.cuda_words import WORDS as CUDA
+from envcheck.rules.told.cudnn_nccl_words import WORDS as CUDNN_NCCL
 from envcheck.rules.told.driver_words import WORDS as DRIVER
+from envcheck.rules.told.extension_words import WORDS as EXTENSION
 from envcheck.rules.told.framework_words import WORDS as FRAMEWORK
 from envcheck.rules.told.gpu_words import WORDS as GPU
 from envcheck.rules.told.heard import Heard, heard
@@ -25,7 +27,15 @@ if TYPE_CHECKING:
     from envcheck.model.symptom import Symptom
     from envcheck.rules.base import Answer
 
-WORDS: dict[str, Wording] = {**DRIVER, **GPU, **CONTAINER, **CUDA, **FRAMEWORK}
+WORDS: dict[str, Wording] = {
+    **DRIVER,
+    **GPU,
+    **CONTAINER,
+    **CUDA,
+    **CUDNN_NCCL,
+    **FRAMEWORK,
+    **EXTENSION,
+}
 """Wording of every finding that a message alone can show."""
 
 SHOWN = 4
@@ -41,7 +51,7 @@ def judge(id: str, snapshot: Snapshot, matrix: Matrix) -> Answer:
         The finding when messages, weighed with the facts, stand for it; else an unknown for each
         message that could stand for it and is left open.
     """
-    if not snapshot.symptoms:
+    if id not in WORDS:
         return
     told = heard(snapshot, matrix)
     sure = _meant(told).get(id, ())

@@ -139,9 +139,16 @@ def absent_driver(heard: Heard, symptom: Symptom) -> str | None:
         return "no-gpu"
     if heard.jetson() or heard.has("container-cli-no-library"):
         return NOTHING
-    if facts.driver_version(heard.snapshot) is not None and symptom.name == "nvidia-smi-absent":
+    if symptom.name == "nvidia-smi-absent" and _no_need(heard):
         return NOTHING
     return "driver-missing" if heard.gpu_known() else OPEN
+
+
+def _no_need(heard: Heard) -> bool:
+    """Whether nvidia-smi is not missed: a driver is known, or nothing here wants one."""
+    known = facts.driver_version(heard.snapshot) is not None
+    listed = heard.snapshot.env.packages is not None
+    return known or (listed and not facts.needs_gpu(heard.snapshot))
 
 
 def no_cudart(heard: Heard, symptom: Symptom) -> str | None:

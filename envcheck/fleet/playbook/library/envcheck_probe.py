@@ -48,7 +48,7 @@ _LARGEST = 64 << 20
 _WORDS = 2000
 
 
-def main():
+def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
@@ -78,10 +78,9 @@ def main():
         module.fail_json(msg="the probe did not end within {:g} s".format(module.params["seconds"]))
     if child.returncode != 0 or not stdout.strip() or len(stdout) > _LARGEST:
         words = stderr.decode("utf-8", "replace").strip()[-_WORDS:]
+        last = words.splitlines()[-1] if words else "it said nothing"
         module.fail_json(
-            msg="the probe ended with status {}: {}".format(
-                child.returncode, words.splitlines()[-1] if words else "it said nothing"
-            ),
+            msg=f"the probe ended with status {child.returncode}: {last}",
             details=words,
         )
     answer = base64.b64encode(zlib.compress(stdout, 9)).decode("ascii")

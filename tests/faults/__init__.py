@@ -1,0 +1,1 @@
+"""Sick machines and hostile input: envcheck answers on all of them and makes nothing worse."""
