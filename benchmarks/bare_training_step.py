@@ -1,7 +1,8 @@
 """What `envcheck smoke --framework torch --gpus 0` does, as a plain script: nothing is watched.
 
 The yardstick of `benchmarks/smoke.py`. It imports torch, does the same operations with the same
-sizes and the same comparisons, and prints the largest error.
+sizes and the same comparisons, and prints the largest error. With `cpu` as its argument it does what
+`--device cpu --distributed off` does.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader
 
 COPIED = 64 << 20
-SIZE = 1024
+SIZE = 512
 
 
 class Squares:
@@ -90,15 +91,16 @@ def gradients(model: Any, device: str, parts: int = 1, again: bool = False) -> l
     return [each.grad for each in model.parameters()]
 
 
-def main() -> int:
+def main(device: str = "cuda:0") -> int:
     """Do everything once."""
-    device = "cuda:0"
+    on_gpu = device != "cpu"
     worst = 0.0
-    ctypes.CDLL("libcuda.so.1").cuInit(0)
-    torch.cuda.set_device(device)
-    torch.ones(256, device=device).sum().item()
-    for pinned in (False, True):
-        there_and_back(device, pinned=pinned)
+    if on_gpu:
+        ctypes.CDLL("libcuda.so.1").cuInit(0)
+        torch.cuda.set_device(device)
+        torch.ones(256, device=device).sum().item()
+        for pinned in (False, True):
+            there_and_back(device, pinned=pinned)
     torch.backends.cudnn.allow_tf32 = False
     for precision, dtype in (
         ("highest", torch.float32),
@@ -106,6 +108,8 @@ def main() -> int:
         ("highest", torch.bfloat16),
         ("highest", torch.float16),
     ):
+        if precision == "high" and not on_gpu:
+            continue
         torch.set_float32_matmul_precision(precision)
         torch.manual_seed(2)
         left, right = torch.randn(SIZE, SIZE).to(dtype), torch.randn(SIZE, SIZE).to(dtype)
@@ -118,7 +122,7 @@ def main() -> int:
     conv = torch.nn.functional.conv2d
     wanted = conv(images.double(), kernel.double(), padding=1)
     worst = max(worst, error(conv(images.to(device), kernel.to(device), padding=1), wanted))
-    for dtype in (None, torch.bfloat16, torch.float16):
+    for dtype in (None, torch.bfloat16, torch.float16) if on_gpu else (None, torch.bfloat16):
         model, (images, labels) = net(), data()
         reference = copy.deepcopy(model).double()
         expected = step(reference, images.double(), labels, "cpu")
@@ -129,9 +133,10 @@ def main() -> int:
         plain = gradients(net(), device)
         for one, two in zip(gradients(net(), device, parts, again), plain, strict=True):
             worst = max(worst, error(one, two))
-    loader: Any = DataLoader(Squares(), batch_size=8, num_workers=2, pin_memory=True)  # type: ignore[arg-type,unused-ignore]
-    total = sum(batch.to(device, non_blocking=True).sum().item() for batch in loader)
-    torch.cuda.empty_cache()
+    loader: Any = DataLoader(Squares(), batch_size=8, num_workers=2, pin_memory=on_gpu)  # type: ignore[arg-type,unused-ignore]
+    total = sum(batch.to(device, non_blocking=on_gpu).sum().item() for batch in loader)
+    if on_gpu:
+        torch.cuda.empty_cache()
     print(f"largest error {worst:.3g}, data set {total:g}")
     return 0
 
@@ -155,4 +160,4 @@ def there_and_back(device: str, *, pinned: bool) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Literal
 
-from envcheck import undecided
+from envcheck import staleness, undecided
 from envcheck.errors import TableError, UndeterminedError
 from envcheck.model.finding import Finding, Fix, Report, Unknown, VerdictName
 
@@ -32,6 +32,7 @@ def judge(
     *,
     chosen: Collection[str] | None = None,
     require_gpu: bool = False,
+    today: str | None = None,
 ) -> Report:
     """Run rules over a snapshot.
 
@@ -42,6 +43,7 @@ def judge(
         chosen: finding ids that may be given, None for all. What is left out is left out before
             anything is folded, so a consequence of a cause that was not chosen stands alone.
         require_gpu: the caller needs a GPU: its absence is an error, and not knowing is no `ok`.
+        today: day by which the tables' age is told; the snapshot's own when absent.
 
     Returns:
         The report: errors first, within a severity in the order of the rules. A finding that
@@ -79,6 +81,7 @@ def judge(
         unknown=open_questions,
         snapshot=snapshot,
         tables=tuple(sorted(matrix.dates().items())),
+        notes=staleness.notes(snapshot, matrix, today),
     )
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
 
 from envcheck.arguments.base import Page, one_of, tables
-
-if TYPE_CHECKING:
-    import argparse
 
 PROFILES = ("runtime", "devel", "ngc")
 IPC = ("private", "shareable", "host")
@@ -82,6 +79,33 @@ ACTIONS = {
         " own builds of the frameworks are others.",
         _end("envcheck emit conda -o .", "conda env create --file environment.yml"),
     ),
+    "ansible": Page(
+        "write a playbook with everything that it needs",
+        "A folder for 'ansible-playbook site.yml': driver, container toolkit and Python environment"
+        " of the lock on every host, then envcheck itself, which ends the play where something is"
+        " not as planned. The collection and wheels of envcheck are in it, for hosts without a way"
+        " to the outside.",
+        _end(
+            "envcheck emit ansible --inventory gpu01,gpu02 -o fleet",
+            "envcheck emit ansible --driver-version 580.95.05 -o fleet",
+            "ansible-playbook site.yml --check --diff          in that folder",
+        ),
+    ),
+    "kubernetes": Page(
+        "write manifests that judge every node of a cluster",
+        "A DaemonSet whose pods are ready while their nodes are in order and which takes no GPU from"
+        " anybody, a Job that runs a tiny training step on nodes, and a ConfigMap with the lock.",
+        _end(
+            "envcheck emit kubernetes --image registry.example.org/train:1 -o cluster",
+            "kubectl apply -f cluster/configmap.yaml -f cluster/daemonset.yaml",
+        ),
+    ),
+    "slurm": Page(
+        "write the health check and the prologue of Slurm's nodes",
+        "The health check drains a node with findings, the reason says which, and resumes it once"
+        " they are gone; the prologue keeps jobs with GPUs off such a node.",
+        _end("envcheck emit slurm -o slurm"),
+    ),
 }
 
 _IN_IMAGES = ("dockerfile", "compose", "devcontainer")
@@ -94,6 +118,8 @@ def add_action_arguments(made: dict[str, argparse.ArgumentParser]) -> None:
         _image(made[name])
     for name in _IN_ENVIRONMENTS:
         _extensions(made[name])
+    _fleet(made["ansible"])
+    _cluster(made["kubernetes"])
     for each in made.values():
         _common(each)
 
@@ -164,6 +190,53 @@ def _extensions(parser: argparse.ArgumentParser) -> None:
         metavar="NAME,...",
         help="compile these packages of the lock; flash-attn and others without wheels always are",
     )
+
+
+def _fleet(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--inventory",
+        dest="hosts",
+        type=_names,
+        action="append",
+        default=[],
+        metavar="HOST,...",
+        help="hosts, or ranges such as gpu[01:16] (default: a skeleton to fill in)",
+    )
+    parser.add_argument(
+        "--driver-version",
+        metavar="V",
+        help="driver to install, 580.95.05, or a branch, 580 (default: the driver of the lock's"
+        " target, else the newest of its branch)",
+    )
+
+
+def _cluster(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--image",
+        metavar="IMAGE",
+        required=True,
+        help="image of 'emit dockerfile' where nodes pull it, with its tag or digest",
+    )
+    parser.add_argument(
+        "--nodes",
+        type=_number,
+        default=1,
+        metavar="N",
+        help="nodes that the Job tries, each with a pod of its own (default: 1)",
+    )
+    parser.add_argument(
+        "--gpus", default="all", metavar="N", help="GPUs that a pod of the Job gets (default: 1)"
+    )
+    parser.add_argument(
+        "--shm-size", default="8g", metavar="SIZE", help="its shared memory (default: 8g)"
+    )
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 10_000):
+        msg = f"'{text}' is not a number between 1 and 10000"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
 
 
 def _names(text: str) -> tuple[str, ...]:

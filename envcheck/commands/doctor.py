@@ -98,6 +98,7 @@ class Judgement:
 
     def judged(self, snapshot: Snapshot) -> tuple[Report, int]:
         """The report on a snapshot, and its exit status."""
+        from envcheck.commands.output import today
         from envcheck.engine import exit_code, judge
 
         args = self._args
@@ -107,6 +108,8 @@ class Judgement:
             self._rules,
             chosen=self._chosen,
             require_gpu=args.require_gpu,
+            # A text has no day of its own, and is judged by the tables of today.
+            today=today() if snapshot.source == "report" else None,
         )
         if self._lock is not None:
             report = self._compared(report, self._lock)

@@ -40,6 +40,11 @@ def run(args: Namespace) -> int:
 
         name, wheel = own_wheel()
         files[f"{inside}/{name}" if inside else name] = wheel
+    needs = getattr(module, "NEEDS_IN", None)
+    if needs is not None:
+        from envcheck.commands.needed_wheels import needed_wheels
+
+        files |= {f"{needs}/{name}": content for name, content in needed_wheels().items()}
     written = write_files(Path(args.output), files, force=args.force)
     lines = [
         f"{'wrote' if path in written else 'kept '} {Path(args.output) / path}"

@@ -135,3 +135,10 @@ def wants_colour(*, refused: bool, path: str | None) -> bool:
         return os.environ.get("TERM") != "dumb" and sys.stdout.isatty()
     except ValueError:
         return False
+
+
+def today() -> str:
+    """The day, in UTC: `2026-12-01`."""
+    from datetime import datetime, timezone
+
+    return datetime.now(timezone.utc).date().isoformat()

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from envcheck.model.smoke import Smoke, Stage
     from envcheck.model.snapshot import Snapshot
     from envcheck.probe.source import Source
+    from envcheck.probe.target import Target
+    from envcheck.smoke.child import Child
     from envcheck.smoke.run import Outcome, Request, Said
 
 
@@ -27,6 +29,8 @@ PROBE_TIMEOUT = 10.0
 
 def run(args: Namespace) -> int:
     """Run the command: the doctor's work with a smoke test in it."""
+    import contextlib
+
     from envcheck.commands.doctor import Judgement, wanted_format
     from envcheck.probe.live import Live
     from envcheck.probe.snapshot import take_snapshot
@@ -34,14 +38,38 @@ def run(args: Namespace) -> int:
     form = wanted_format(args)
     # The smoke test is for a GPU; without one it has failed, not succeeded at nothing.
     args.require_gpu = args.device == "cuda"
-    judgement = Judgement(args)
+    # As for the doctor: a mistake in what was asked shows first, else rules and tables are loaded
+    # while the machine answers.
+    asked = args.select or args.ignore or args.tables
+    prepared = [Judgement(args)] if asked else []
     live = Live()
-    snapshot = take_snapshot(live, python=args.python, timeout=PROBE_TIMEOUT)
-    return judgement.report(with_smoke(snapshot, live, args, judgement.matrix), form)
+    early: list[Child] = []
+    with contextlib.ExitStack() as stack:
+
+        def meanwhile() -> None:
+            # What CUDA could change on the machine has been read by now, and nothing of the
+            # framework starts CUDA before the snapshot is there.
+            child = _start_early(live, args)
+            if child is not None:
+                stack.callback(child.close)
+                early.append(child)
+            if not prepared:
+                prepared.append(Judgement(args))
+
+        snapshot = take_snapshot(
+            live, python=args.python, timeout=PROBE_TIMEOUT, meanwhile=meanwhile
+        )
+        (judgement,) = prepared
+        whole = with_smoke(snapshot, live, args, judgement.matrix, next(iter(early), None))
+    return judgement.report(whole, form)
 
 
 def with_smoke(
-    snapshot: Snapshot, source: Source, args: Namespace, matrix: Matrix | None = None
+    snapshot: Snapshot,
+    source: Source,
+    args: Namespace,
+    matrix: Matrix | None = None,
+    early: Child | None = None,
 ) -> Snapshot:
     """Run the smoke test and add what came of it to the facts.
 
@@ -50,6 +78,7 @@ def with_smoke(
         source: the machine; only this one can be run on.
         args: of `envcheck smoke`; what other commands do not have gets its default.
         matrix: the tables, by which messages are recognised; None leaves them out.
+        early: the first framework's child, if it was started while the machine was looked at.
 
     Raises:
         UsageError: `--machine` names another machine, or there is nothing to run.
@@ -61,8 +90,28 @@ def with_smoke(
         raise UsageError(msg)
     request, skipped = _request(snapshot, source, _complete(args))
     with _Progress() as progress:
-        outcome = run_smoke(request, source.variables, progress.show)
+        outcome = run_smoke(request, source.variables, progress.show, early)
     return _merged(snapshot, outcome, skipped, source, matrix)
+
+
+def _start_early(source: Source, args: Namespace) -> Child | None:
+    """Start what will in all likelihood be run first: the facts that decide are not all there yet.
+
+    A wrong guess costs a process that is ended before it does anything.
+    """
+    from envcheck.probe.notes import Notes
+    from envcheck.probe.target import choose_target, holds_framework
+    from envcheck.smoke.run import start_early
+
+    target = choose_target(source, args.python, Notes())
+    chosen: tuple[str, ...] | None = args.framework
+    if chosen is None and target.interpreter is not None:
+        chosen = tuple(
+            name
+            for name, folder in (("torch", "torch"), ("jax", "jaxlib"))
+            if holds_framework(source, target.interpreter, (folder,))
+        )
+    return start_early(_asked(args, target, source, chosen or ()), source.variables)
 
 
 def _complete(args: Namespace) -> Namespace:
@@ -87,7 +136,7 @@ def _request(
     from envcheck.model.smoke import Stage
     from envcheck.probe.notes import Notes
     from envcheck.probe.target import choose_target
-    from envcheck.smoke.run import FRAMEWORKS, STAGE_TIMEOUT, Request
+    from envcheck.smoke.run import FRAMEWORKS
 
     target = choose_target(source, args.python, Notes())
     present = {each.name: each for each in snapshot.env.frameworks or ()}
@@ -111,9 +160,16 @@ def _request(
         if not chosen:
             msg = "there is no framework here that could run on the CPU"
             raise UsageError(msg)
+    return _asked(args, target, source, chosen), tuple(skipped)
+
+
+def _asked(args: Namespace, target: Target, source: Source, frameworks: tuple[str, ...]) -> Request:
+    """What the arguments ask for, with these frameworks of the environment."""
+    from envcheck.smoke.run import STAGE_TIMEOUT, Request
+
     return Request(
         device=args.device,
-        frameworks=chosen,
+        frameworks=frameworks,
         gpus=args.gpus,
         interpreter=target.interpreter,
         own=source.interpreter(),
@@ -123,7 +179,7 @@ def _request(
         distributed=args.distributed == "auto",
         processes=args.nproc_per_node,
         launcher=args.launcher,
-    ), tuple(skipped)
+    )
 
 
 def _for_the_cpu(chosen: tuple[str, ...], present: dict[str, Framework]) -> tuple[str, ...]:

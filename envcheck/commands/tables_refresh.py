@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from envcheck.commands.folders import overlay
-from envcheck.commands.output import emit, say, width
+from envcheck.commands.output import emit, say, today, width
 from envcheck.commands.tables import table_name
 from envcheck.errors import UsageError
 from envcheck.matrix.loader import Matrix
@@ -39,7 +39,7 @@ def run(args: Namespace) -> int:
     target = _target(name, mine, write=args.write)
     before, own = _own(target, name, matrix)
     index, client = _index(args)
-    today = _today()
+    day = today()
     scope = Scope(
         table=matrix.table(name),
         cuda_majors=tuple(row.cuda_major for row in matrix.minor_floors),
@@ -51,11 +51,11 @@ def run(args: Namespace) -> int:
         derived = derive(index, scope)
     finally:
         _progress("")
-    outcome = merge.compare(derived, scope, listed, today)
+    outcome = merge.compare(derived, scope, listed, day)
     after = before
     if outcome.changes:
         comment = toml_rows.head_comment(before)
-        after = toml_rows.dump(merge.applied(own, outcome, today), comment)
+        after = toml_rows.dump(merge.applied(own, outcome, day), comment)
     emit(merge.difference(before, after, name), None)
     if args.write and after != before:
         _write(target, name, after)
@@ -88,7 +88,7 @@ def _own(target: Path, name: str, matrix: Matrix) -> tuple[str, dict[str, Any]]:
         UsageError: writing it anew would lose something.
     """
     if not target.is_file():
-        return "", {"schema": 1, "name": name, "date": matrix.date(name) or _today()}
+        return "", {"schema": 1, "name": name, "date": matrix.date(name) or today()}
     from envcheck.matrix.validate import parsed
 
     table = parsed(target, name)
@@ -182,9 +182,3 @@ def _say_missing(name: str, scope: Scope, derived: Derived) -> None:
     for release in scope.releases:
         if release not in known and release not in derived.unread:
             say(f"{name}: no release {release} on the index, or one older than the table")
-
-
-def _today() -> str:
-    from datetime import datetime, timezone
-
-    return datetime.now(timezone.utc).date().isoformat()

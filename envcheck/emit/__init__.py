@@ -22,5 +22,8 @@ TARGETS: dict[str, str] = {
     "devcontainer": "envcheck.emit.devcontainer",
     "requirements": "envcheck.emit.requirements",
     "conda": "envcheck.emit.conda",
+    "ansible": "envcheck.emit.ansible",
+    "kubernetes": "envcheck.emit.kubernetes",
+    "slurm": "envcheck.emit.slurm",
 }
 """Name on the command line -> module."""

@@ -28,6 +28,8 @@ class Options:
         gpus: GPUs that containers get, `all` or a number.
         hosts: names of an inventory.
         driver_version: driver to install instead of the one of the lock.
+        image: image that the nodes of a cluster pull, with a tag or a digest.
+        nodes: how many nodes of a cluster are tried at once.
     """
 
     profile: Profile = "runtime"
@@ -39,3 +41,5 @@ class Options:
     gpus: str = "all"
     hosts: tuple[str, ...] = ()
     driver_version: str | None = None
+    image: str | None = None
+    nodes: int = 1

@@ -105,7 +105,7 @@ def build(
     argv, variables = _command(engine)
     command = [*argv, *options, "--tag", tag, str(folder)]
     lines: list[str] = []
-    with log.open("w", encoding="utf-8") as file:
+    with log.open("w", encoding="utf-8", buffering=1) as file:
         child = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

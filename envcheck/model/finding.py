@@ -96,5 +96,7 @@ class Report:
     snapshot: Snapshot
     tables: tuple[tuple[str, str], ...]
     """(table, date) of each table that was read."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know of the tables: that they are old, or older than the stack."""
     drift: tuple[Drift, ...] | None = None
     """Where this differs from a lock; None when it was compared with none."""

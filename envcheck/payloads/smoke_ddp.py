@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Last, and the working directory not at all: nothing here may hide what other programs import.
 sys.path[:] = [each for each in sys.path if each not in ("", HERE)] + [HERE]
 from smoke_links import link_bandwidth  # noqa: E402
-from smoke_stages import Stages, Wrong, close, read_settings  # noqa: E402
+from smoke_stages import Stages, Wrong, close, leave, read_settings  # noqa: E402
 
 sys.path[:] = [each for each in sys.path if each not in ("", HERE)]
 
@@ -127,7 +127,7 @@ def step(model, inputs, labels):
     return loss.detach()
 
 
-def leave(device):
+def disband(device):
     """All ranks are done."""
     finish(device)
     dist.destroy_process_group()
@@ -149,7 +149,7 @@ def main(argv):
         ("ddp-init", join, (backend, settings)),
         ("all-reduce", all_reduce, (device,)),
         ("ddp-step", ddp_step, (device,)),
-        ("ddp-end", leave, (device,)),
+        ("ddp-end", disband, (device,)),
     ):
         if not stages.run(name, function, *arguments):
             return 1
@@ -157,4 +157,4 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    leave(main(sys.argv))

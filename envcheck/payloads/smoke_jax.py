@@ -4,6 +4,7 @@ Is there a GPU, does data get there and back, are products and convolutions righ
 training step on it - forward, loss, gradients, update - against the same step in float64.
 """
 
+import functools
 import os
 import sys
 import time
@@ -13,12 +14,14 @@ from typing import Any
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Last, and the working directory not at all: nothing here may hide what other programs import.
 sys.path[:] = [each for each in sys.path if each not in ("", HERE)] + [HERE]
-from smoke_stages import Stages, Wrong, close, libcuda, read_settings  # noqa: E402
+from smoke_stages import Stages, Wrong, close, leave, libcuda, read_settings, wait_if_held  # noqa: E402
 
 # JAX would take three quarters of each GPU's memory at once.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
-SIZE = 1024
+SIZE, INNER = 64, 512
+"""Rows and columns of the product, and terms of each sum. XLA tries many kernels on a product and
+compiles each of them; it picks smaller and simpler ones for a small product."""
 COPIED = 64 << 20
 """Bytes that are copied each way for the bandwidth."""
 TOLERANCES = {
@@ -54,31 +57,36 @@ def loss_of(weights, inputs, labels):
 
 def put(device, values, dtype):
     """Numbers on the device, in a type; a dictionary of them stays one."""
-    import jax.numpy as np
+    import numpy
 
     if isinstance(values, dict):
         return {name: put(device, each, dtype) for name, each in values.items()}
-    return jax.device_put(np.asarray(values, dtype=dtype), device)
+    # Converted before they go: on the device it would be one more kernel to compile.
+    return jax.device_put(numpy.asarray(values).astype(jax.numpy.dtype(dtype)), device)
+
+
+def step(weights, inputs, labels):
+    """A training step: loss, gradients, and the weights that it leads to."""
+    loss, gradients = jax.value_and_grad(loss_of)(weights, inputs, labels)
+    return loss, gradients, {key: weights[key] - reference.RATE * gradients[key] for key in weights}
 
 
 def training_step(device, name, dtype):
     """One step on the device against the same step in float64."""
     weights, (inputs, labels) = reference.weights(), reference.batch()
     expected, slopes, updated = reference.step(weights, inputs, labels)
-    there = put(device, weights, dtype)
-    step = jax.jit(jax.value_and_grad(loss_of))
+    there = put(device, weights, dtype), put(device, inputs, dtype), put(device, labels, "int32")
     with jax.default_matmul_precision("highest"):
-        loss, gradients = step(there, put(device, inputs, dtype), put(device, labels, "int32"))
-    after = {key: there[key] - reference.RATE * gradients[key] for key in there}
+        loss, gradients, after = compiled(step)(*there)
     everything_on(device, loss, *gradients.values(), *after.values())
     tolerance = TOLERANCES[name]
     metrics = {"loss": (float(loss), ""), "reference_loss": (expected, "")}
     metrics.update(close(abs(float(loss) / expected - 1.0), tolerance, "the loss"))
-    for part in there:
+    for part in weights:
         # Gradients add up rounding errors of many terms.
-        error = reference.distance(gradients[part].astype("float32"), slopes[part])
+        error = reference.distance(gradients[part], slopes[part])
         close(error, 3 * tolerance, "the gradient of %s" % part)
-        error = reference.distance(after[part].astype("float32"), updated[part])
+        error = reference.distance(after[part], updated[part])
         close(error, tolerance, "the updated %s" % part)
     return metrics
 
@@ -96,26 +104,33 @@ def same_gradients(device, name, gradients_of):
     inputs, labels = reference.batch()
     inputs, labels = put(device, inputs, "float32"), put(device, labels, "int32")
     with jax.default_matmul_precision("highest"):
-        plain = jax.jit(jax.grad(loss_of))(weights, inputs, labels)
-        other = gradients_of(weights, inputs, labels)
+        _loss, plain, _after = compiled(step)(weights, inputs, labels)
+        other = compiled(gradients_of)(weights, inputs, labels)
     worst = max(reference.distance(other[part], plain[part]) for part in plain)
     return close(worst, TOLERANCES[name], "the gradient")
 
 
 def computed_again(weights, inputs, labels):
     """Gradients with activations that are not kept but computed again."""
-    return jax.jit(jax.grad(jax.checkpoint(loss_of)))(weights, inputs, labels)
+    return jax.grad(jax.checkpoint(loss_of))(weights, inputs, labels)
 
 
 def added_up(weights, inputs, labels, parts=4):
     """Gradients of a batch in parts that add up."""
-    count = len(labels) // parts
-    gradient = jax.jit(jax.grad(loss_of))
-    pieces = [
-        gradient(weights, inputs[at : at + count], labels[at : at + count])
-        for at in range(0, len(labels), count)
-    ]
-    return {part: sum(piece[part] for piece in pieces) / parts for part in weights}
+
+    def add(total, batch):
+        gradients = jax.grad(loss_of)(weights, *batch)
+        return {part: total[part] + gradients[part] / parts for part in total}, None
+
+    nothing = {part: jax.numpy.zeros_like(each) for part, each in weights.items()}
+    batches = [each.reshape(parts, -1, *each.shape[1:]) for each in (inputs, labels)]
+    return jax.lax.scan(add, nothing, batches)[0]
+
+
+@functools.lru_cache(maxsize=None)
+def compiled(function):
+    """A function for the device; what was compiled before, for the same shapes, is not again."""
+    return jax.jit(function)
 
 
 # --- what it is made of ---------------------------------------------------------------------------
@@ -171,7 +186,7 @@ def copies(device):
 
 def matmul(device, name, dtype):
     """A product of two matrices in one type, against the product in float64."""
-    left, right = (put(device, each, dtype) for each in reference.matrices(SIZE))
+    left, right = (put(device, each, dtype) for each in reference.matrices(SIZE, INNER))
     wanted = as_double(left) @ as_double(right)
     with jax.default_matmul_precision("default" if name == "matmul-tf32" else "highest"):
         got = as_double(left @ right)
@@ -182,7 +197,7 @@ def as_double(array):
     """The numbers of an array on the host, in float64."""
     import numpy
 
-    return numpy.asarray(array.astype("float32"), dtype=numpy.float64)
+    return numpy.asarray(array).astype(numpy.float64)
 
 
 def convolution(device):
@@ -253,6 +268,7 @@ def main(argv):
     stages = Stages("jax", settings)
     if not stages.run("import", import_jax):
         return 1
+    wait_if_held(settings)
     stages.say("facts", version=str(jax.__version__))
     if on_gpu and not stages.run("libcuda", lambda: libcuda() and None):
         return 1
@@ -277,4 +293,4 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    leave(main(sys.argv))

@@ -68,15 +68,15 @@ def convolution(pictures, kernel):
     return out
 
 
-def matrices(size):
-    """Two square matrices."""
+def matrices(size, inner):
+    """Two matrices whose product is square; each of its elements is a sum of `inner` terms."""
     draw = numpy.random.RandomState(3)
-    return draw.randn(size, size), draw.randn(size, size)
+    return draw.randn(size, inner), draw.randn(inner, size)
 
 
 def largest_error(got, wanted):
     """Largest difference, relative to the largest element; infinite when not all are finite."""
-    got = numpy.asarray(got, dtype=numpy.float64)
+    got = numpy.asarray(got).astype(numpy.float64)
     if not numpy.isfinite(got).all():
         return float("inf")
     return float(numpy.abs(got - wanted).max() / numpy.abs(wanted).max())
@@ -84,7 +84,7 @@ def largest_error(got, wanted):
 
 def distance(got, wanted):
     """Norm of the difference, relative to that of the reference; infinite when not all finite."""
-    got = numpy.asarray(got, dtype=numpy.float64)
+    got = numpy.asarray(got).astype(numpy.float64)
     if not numpy.isfinite(got).all():
         return float("inf")
     return float(numpy.linalg.norm(got - wanted) / numpy.linalg.norm(wanted))

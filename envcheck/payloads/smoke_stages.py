@@ -34,12 +34,25 @@ def read_settings(argv):
 
     device: `cuda` or `cpu`. gpus: indices as the framework counts them, or None for all.
     compile: try `torch.compile` too. timeout: seconds that a stage may take before it is killed,
-    None when nobody watches.
+    None when nobody watches. held: load the framework, then wait for a byte on stdin.
     """
-    settings = {"device": "cuda", "gpus": None, "compile": False, "timeout": None}
+    settings = {"device": "cuda", "gpus": None, "compile": False, "timeout": None, "held": False}
     if len(argv) > 1:
         settings.update(json.loads(argv[1]))
     return settings
+
+
+def wait_if_held(settings):
+    """Wait to be told to go on: the machine is still being looked at, as it is without CUDA."""
+    if settings["held"] and not os.read(0, 1):
+        leave(1)  # nobody is there any more
+
+
+def leave(code):
+    """End this process at once. All has been said, and a framework takes a second to tidy up."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def die_with_parent(*_worker):

@@ -154,7 +154,7 @@ def supervise(watched, program):
     shared = SharedMemory()
     code = None
     # Its own session: what it sends to its process group does not hit this process.
-    child = subprocess.Popen(program, stdin=subprocess.DEVNULL, start_new_session=True)
+    child = subprocess.Popen(program, start_new_session=True)
     try:
         while not stop:
             ready, _, _ = select.select([watched, wake], [], [], LOOK)

@@ -13,13 +13,13 @@ from typing import Any
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Last, and the working directory not at all: nothing here may hide what other programs import.
 sys.path[:] = [each for each in sys.path if each not in ("", HERE)] + [HERE]
-from smoke_stages import Stages, Wrong, close, libcuda, read_settings  # noqa: E402
+from smoke_stages import Stages, Wrong, close, leave, libcuda, read_settings, wait_if_held  # noqa: E402
 
 # TensorFlow would take all of each GPU's memory at once.
 os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
-SIZE = 1024
+SIZE = 512
 COPIED = 64 << 20
 """Bytes that are copied each way for the bandwidth."""
 TOLERANCES = {
@@ -139,7 +139,7 @@ def matmul(device, name, dtype):
     use_tf32(name == "matmul-tf32")
     try:
         with tf.device(device):
-            left, right = (tf.cast(each, dtype) for each in reference.matrices(SIZE))
+            left, right = (tf.cast(each, dtype) for each in reference.matrices(SIZE, SIZE))
             got = as_double(left @ right)
     finally:
         use_tf32(False)
@@ -229,6 +229,7 @@ def main(argv):
     stages = Stages("tensorflow", settings)
     if not stages.run("import", import_tensorflow):
         return 1
+    wait_if_held(settings)
     stages.say("facts", version=str(tf.__version__))
     if on_gpu and not stages.run("libcuda", lambda: libcuda() and None):
         return 1
@@ -252,4 +253,4 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    leave(main(sys.argv))

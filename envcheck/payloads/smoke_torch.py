@@ -14,7 +14,7 @@ from typing import Any
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Last, and the working directory not at all: nothing here may hide what other programs import.
 sys.path[:] = [each for each in sys.path if each not in ("", HERE)] + [HERE]
-from smoke_stages import Stages, close, libcuda, read_settings  # noqa: E402
+from smoke_stages import Stages, close, leave, libcuda, read_settings, wait_if_held  # noqa: E402
 
 torch: "Any" = None
 checks: "Any" = None
@@ -223,6 +223,7 @@ def main(argv):
     stages = Stages("torch", settings)
     if not stages.run("import", import_torch):
         return 1
+    wait_if_held(settings)
     stages.say("facts", **build_facts())
     if settings["device"] == "cpu":
         one_device(stages, "cpu", settings)
@@ -248,4 +249,4 @@ def main(argv):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    leave(main(sys.argv))

@@ -15,7 +15,7 @@ from envcheck.planner.preference import lts_branch, min_driver
 from envcheck.planner.search import search
 from envcheck.planner.unlocks import smallest_changes, unlocks
 from envcheck.planner.wants import normalised, read_wants
-from envcheck.rules import drivers
+from envcheck.rules import arch, drivers
 from envcheck.versions import Release
 
 if TYPE_CHECKING:
@@ -55,14 +55,16 @@ def make_plan(matrix: Matrix, request: Request, machine: Snapshot | None = None)
         request=request,
         stack=stack,
         install=install_commands(stack, bundle.built) if stack and bundle else (),
-        notes=_notes(found, machine),
+        notes=_notes(matrix, found, request.target, machine),
         rejections=_nearest(found.refused, request.target),
         unlocks=ways,
         tables=tuple(sorted(matrix.dates().items())),
     )
 
 
-def _notes(found: Found, machine: Snapshot | None) -> tuple[str, ...]:
+def _notes(
+    matrix: Matrix, found: Found, target: Target, machine: Snapshot | None
+) -> tuple[str, ...]:
     if found.bundle is None:
         return ()
     notes = found.bundle.notes
@@ -70,6 +72,16 @@ def _notes(found: Found, machine: Snapshot | None) -> tuple[str, ...]:
         notes += ("driver releases named here are those of Linux; Windows counts its own",)
     if any(each.name == "tensorflow" and each.cuda for each in found.bundle.options):
         notes += ("no table says which GPUs tensorflow has code for: run 'envcheck smoke' there",)
+    for each in found.bundle.planned():
+        row = query.nccl_targets(matrix, each.cuda) if each.cuda and each.nccl else None
+        missing = [
+            cc for cc in target.arches if row and arch.coverage(row.arches, cc).runs is False
+        ]
+        if missing:
+            notes += (
+                f"NCCL for CUDA {each.cuda} is built without code for compute capability "
+                f"{', '.join(missing)}: one GPU works, several may not",
+            )
     return notes
 
 

@@ -56,7 +56,7 @@ def choose_target(source: Source, python: str | None, notes: Notes) -> Target:
     found = _on_path(source)
     if found is None or _same(source, found, own):
         return Target(interpreter=own, because="own" if found is None else "PATH")
-    if not _holds_framework(source, found) and _holds_framework(source, own):
+    if not holds_framework(source, found) and holds_framework(source, own):
         return Target(interpreter=own, because="own")
     return Target(interpreter=found, because="PATH")
 
@@ -214,8 +214,16 @@ def _same(source: Source, one: str, other: str) -> bool:
     return one.rpartition("/")[0] == other.rpartition("/")[0]
 
 
-def _holds_framework(source: Source, interpreter: str) -> bool:
-    """Whether a framework lies where an interpreter of this prefix would import it from."""
+def holds_framework(
+    source: Source, interpreter: str, names: tuple[str, ...] = _FRAMEWORK_FOLDERS
+) -> bool:
+    """Whether a framework lies where an interpreter of this prefix would import it from.
+
+    Args:
+        source: the machine.
+        interpreter: path of the Python.
+        names: folders of the frameworks that count.
+    """
     prefix = interpreter.rpartition("/bin/")[0]
     # Distributions put what pip installs elsewhere than what they package.
     prefixes = ("/usr", "/usr/local") if prefix in {"", "/usr"} else (prefix,)
@@ -225,7 +233,7 @@ def _holds_framework(source: Source, interpreter: str) -> bool:
         for name in _names(source, f"{folder}/lib")
         if name.startswith("python3")
         for site in ("site-packages", "dist-packages")
-        for framework in _FRAMEWORK_FOLDERS
+        for framework in names
     )
 
 

@@ -88,6 +88,10 @@ def blocks(report: Report, view: View) -> Iterator[Block]:
         yield Heading(word="to find out")
         for fix in report.ask:
             yield from _fix("", fix, one_line(fix.title))
+    if report.notes:
+        yield Blank()
+        for note in report.notes:
+            yield Entry(label="note", text=one_line(note))
     if view.verbose:
         yield from _details(report)
     yield Blank()

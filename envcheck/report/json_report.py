@@ -34,6 +34,7 @@ def document(report: Report, exit_code: int) -> dict[str, Any]:
         **({"drift": data["drift"]} if report.drift is not None else {}),
         "snapshot": data["snapshot"],
         "tables": dict(report.tables),
+        "notes": data["notes"],
         **({"stages": smoke["stages"]} if smoke is not None else {}),
     }
 

@@ -46,6 +46,7 @@ def render(report: Report, view: View) -> str:
         "verdict": report.verdict,
         "exit_code": str(view.exit_code),
         **{f"table {name}": date for name, date in report.tables},
+        **{f"note {at}": note for at, note in enumerate(report.notes, 1)},
     }
     for name, value in facts.items():
         ET.SubElement(properties, "property", {"name": clean(name), "value": clean(value)})

@@ -41,6 +41,7 @@ def render(report: Report, view: View) -> str:
         lines += ["", "### To find out"]
         for fix in report.ask:
             lines += ["", *_fix(fix, fix.title)]
+    lines += [line for each in report.notes for line in ("", f"Note: {prose(each)}")]
     lines += ["", f"envcheck {prose(view.version)}, exit status {view.exit_code}"]
     return "\n".join(lines) + "\n"
 

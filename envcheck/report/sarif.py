@@ -43,7 +43,11 @@ def render(report: Report, view: View) -> str:
             *(_result(each, index[each.id], view) for each in report.findings),
             *(_drifted(each, index[_DRIFT], view) for each in report.drift or ()),
         ],
-        "properties": {"verdict": report.verdict, "tables": dict(report.tables)},
+        "properties": {
+            "verdict": report.verdict,
+            "tables": dict(report.tables),
+            "notes": list(report.notes),
+        },
     }
     document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(clean_all(document), indent=2) + "\n"

@@ -51,16 +51,27 @@ class Child:
     everything that it started, and removes what they left in shared memory.
     """
 
-    def __init__(self, argv: list[str], variables: Mapping[str, str], *, silence: float) -> None:
+    def __init__(
+        self,
+        argv: list[str],
+        variables: Mapping[str, str],
+        *,
+        silence: float,
+        held: bool = False,
+    ) -> None:
         """Say what to run.
 
         Args:
             argv: program and arguments.
             variables: its environment.
-            silence: seconds without an event after which it is killed.
+            silence: seconds without an event after which it is killed, from when events are read.
+            held: the program waits at some point for a byte on its stdin; `release` sends it.
         """
         self.argv = argv
         self.end = End()
+        self.started = 0.0
+        """When it was started, on the monotonic clock."""
+        self._held = held
         self._variables = variables
         self._silence = silence
         self._output: deque[str] = deque(maxlen=_LINES)
@@ -68,9 +79,17 @@ class Child:
         self._watch: int | None = None
 
     def __enter__(self) -> Child:
-        """Start it."""
-        import subprocess
+        """Start it, if it was not started before."""
+        if self._process is None:
+            self.start()
+        return self
 
+    def start(self) -> None:
+        """Start it; whoever calls this calls `close` too."""
+        import subprocess
+        import time
+
+        self.started = time.monotonic()
         read_end, self._watch = os.pipe()
         try:
             self._process = subprocess.Popen(
@@ -81,7 +100,7 @@ class Child:
                     str(read_end),
                     *self.argv,
                 ],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE if self._held else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=dict(self._variables),
@@ -95,10 +114,22 @@ class Child:
             raise
         finally:
             os.close(read_end)
-        return self
+
+    def release(self) -> None:
+        """Let a program go on that was started to wait."""
+        stdin = None if self._process is None else self._process.stdin
+        if stdin is not None and not stdin.closed:
+            # One that has ended already does not read it any more.
+            with contextlib.suppress(OSError):
+                os.write(stdin.fileno(), b"\n")
+            stdin.close()
 
     def __exit__(self, *_error: object) -> None:
-        """End it, if it has not ended, and everything that it started."""
+        """End it; see `close`."""
+        self.close()
+
+    def close(self) -> None:
+        """End it, if it has not ended, and everything that it started; again does nothing."""
         import signal
         import subprocess
 
@@ -113,7 +144,7 @@ class Child:
                 os.killpg(process.pid, signal.SIGKILL)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(1.0)
-        for stream in (process.stdout, process.stderr):
+        for stream in (process.stdin, process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
 

@@ -97,7 +97,10 @@ class Outcome:
 
 
 def run_smoke(
-    request: Request, variables: Mapping[str, str], progress: Progress = lambda _text: None
+    request: Request,
+    variables: Mapping[str, str],
+    progress: Progress = lambda _text: None,
+    early: Child | None = None,
 ) -> Outcome:
     """Run the smoke test.
 
@@ -105,15 +108,24 @@ def run_smoke(
         request: what to run.
         variables: environment of the user's programs; children see what those would see.
         progress: told what begins.
+        early: what `start_early` gave; it is closed here if it is not what is to run first.
 
     Returns:
         All stages, in order. Whatever happens to a child is a stage's outcome, never an exception.
     """
     started = time.monotonic()
+    if early is not None:
+        first = request.frameworks[:1]
+        if first and early.argv == _argv(first[0], request, request.gpus, held=True):
+            started = early.started
+        else:
+            early.close()
+            early = None
     stages: list[Stage] = []
     said: list[Said] = []
     for name in request.frameworks:
-        found, facts, devices = _framework(name, request, variables, progress)
+        found, facts, devices = _framework(name, request, variables, progress, early)
+        early = None
         stages += found
         said.append(facts)
         if name == "torch":
@@ -122,12 +134,57 @@ def run_smoke(
     return Outcome(smoke=smoke, said=tuple(said))
 
 
+def start_early(request: Request, variables: Mapping[str, str]) -> Child | None:
+    """Start the child of the first framework, which loads it and then waits for `run_smoke`.
+
+    Loading a framework takes seconds and touches no GPU; meanwhile the machine can be looked at.
+
+    Args:
+        request: what will be run; more about it may turn out until then.
+        variables: as for `run_smoke`.
+
+    Returns:
+        The child, for the caller to close in the end; None where nothing is gained.
+    """
+    name = next(iter(request.frameworks), "cuda")
+    if name == "cuda" or request.interpreter is None:
+        return None
+    argv = _argv(name, request, request.gpus, held=True)
+    child = Child(argv, {**variables, **_CHANGES}, silence=request.timeout, held=True)
+    child.start()
+    return child
+
+
+def _argv(
+    name: str,
+    request: Request,
+    gpus: tuple[int, ...] | None,
+    *,
+    peers: bool = True,
+    held: bool = False,
+) -> list[str]:
+    """The command that runs one framework's stages on some GPUs, in one process."""
+    settings = {
+        "device": request.device,
+        "gpus": gpus,
+        "compile": request.compile,
+        "timeout": request.timeout,
+        "peers": peers,
+        "held": held,
+    }
+    interpreter = request.own if name == "cuda" else str(request.interpreter)
+    return [interpreter, str(payload(f"smoke_{name}")), json.dumps(settings)]
+
+
 def _framework(
-    name: str, request: Request, variables: Mapping[str, str], progress: Progress
+    name: str,
+    request: Request,
+    variables: Mapping[str, str],
+    progress: Progress,
+    early: Child | None,
 ) -> tuple[list[Stage], Said, list[int]]:
     """All devices with one framework: in one process, as long as that lives."""
-    interpreter = request.own if name == "cuda" else request.interpreter
-    if interpreter is None:
+    if name != "cuda" and request.interpreter is None:
         stage = Stage(
             framework=name,
             device=request.device,
@@ -141,16 +198,12 @@ def _framework(
     devices: list[int] = []
     gpus = request.gpus
     for attempt in range(_MOST_PROCESSES):
-        settings = {
-            "device": request.device,
-            "gpus": gpus,
-            "compile": request.compile,
-            "timeout": request.timeout,
-            "peers": attempt == 0,
-        }
         tracker = Tracker(name, request.device)
-        argv = [interpreter, str(payload(f"smoke_{name}")), json.dumps(settings)]
-        with Child(argv, {**variables, **_CHANGES}, silence=request.timeout) as child:
+        argv = _argv(name, request, gpus, peers=attempt == 0)
+        started = early or Child(argv, {**variables, **_CHANGES}, silence=request.timeout)
+        early = None
+        with started as child:
+            child.release()
             for event in child.events():
                 begun = tracker.take(event, child)
                 if begun is not None:

@@ -24,9 +24,13 @@ def example(name: str = "torch-ubuntu24.04") -> Lock:
 def random_lock(number: int) -> tuple[Lock, Options]:
     """A lock with a torch build of the tables, and options; the same for the same number."""
     pick = random.Random(number)  # noqa: S311
-    build = pick.choice([row for row in MATRIX.torch_builds if row.python])
+    profile = PROFILES[number % len(PROFILES)]
+    builds = [row for row in MATRIX.torch_builds if row.python]
+    if profile == "ngc":  # of which there are few
+        builds = [row for row in builds if row.cuda == "13.0" and "cp312" in (row.python or ())]
+    build = pick.choice(builds)
     tags = [tag for tag in build.python or () if tag[3:].isdigit()]
-    python = f"3.{pick.choice(tags)[3:]}"
+    python = "3.12" if profile == "ngc" else f"3.{pick.choice(tags)[3:]}"
     gpu = build.cuda != "cpu"
     product = pick.choice(MATRIX.products)
     stack = Stack(
@@ -71,7 +75,7 @@ def random_lock(number: int) -> tuple[Lock, Options]:
         tables=(("cuda", "2026-11-30"), ("frameworks/torch", "2026-12-01")),
     )
     options = Options(
-        profile=pick.choice(PROFILES),
+        profile=profile,
         tools=tuple(tool for tool in TOOLS if gpu and pick.random() < 0.2),
         ipc=pick.choice(IPC),
         gpus=pick.choice(["all", "2"]),

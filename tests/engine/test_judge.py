@@ -19,6 +19,8 @@ from tests.support import evolve, machine
 class NoTables:
     """A matrix of which the rules below ask nothing."""
 
+    branches = ()
+
     def dates(self) -> dict[str, str]:
         """No table was read."""
         return {}

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
+from envcheck.errors import NotRecordedError
 from envcheck.probe.source import Command, Result, Source, Stat
 
 T = TypeVar("T")
@@ -145,21 +146,39 @@ class Faulty:
         replaced: T = self._fault(ask())
         return replaced
 
+    def _file(self, verb: str, path: str, ask: Callable[[str], T | None]) -> T | None:
+        """A fault may lead to questions that the recording cannot know: there nothing is there."""
+
+        def known() -> T | None:
+            try:
+                return ask(path)
+            except NotRecordedError:
+                return None
+
+        return self._pass(verb, path, known)
+
     def read(self, path: str) -> str | None:
         """Text of a file, or the fault."""
-        return self._pass("read", path, lambda: self._source.read(path))
+        return self._file("read", path, self._source.read)
 
     def list(self, path: str) -> tuple[str, ...] | None:
         """Names in a folder, or the fault."""
-        return self._pass("list", path, lambda: self._source.list(path))
+        return self._file("list", path, self._source.list)
 
     def stat(self, path: str) -> Stat | None:
         """What a path is, or the fault."""
-        return self._pass("stat", path, lambda: self._source.stat(path))
+        return self._file("stat", path, self._source.stat)
 
     def run(self, command: Command) -> Result:
         """How a program ends, or the fault."""
-        return self._pass("run", command.name, lambda: self._source.run(command))
+
+        def known() -> Result:
+            try:
+                return self._source.run(command)
+            except NotRecordedError:
+                return Result(outcome="missing", error=f"{command.argv[0]}: not found")
+
+        return self._pass("run", command.name, known)
 
     def run_all(self, commands: tuple[Command, ...]) -> tuple[Result, ...]:
         """How programs end, or the fault."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from envcheck.matrix import query
 from envcheck.model.finding import Evidence, Fix
 from envcheck.rules import facts, install, pins
-from envcheck.rules.base import finding, rule, unknown
+from envcheck.rules.base import cite, finding, rule, unknown
 from envcheck.versions import Release
 
 if TYPE_CHECKING:
@@ -50,13 +51,17 @@ CUDNN_PARTS = (
 )
 
 
+_KNOWN_BAD = ("library-path-older", "older-on-path")
+"""Rows about a copy in front of the framework's own."""
+
+
 @rule(
     "library-path-shadows-cuda",
     component="cuda",
     when=facts.needs_gpu,
     explains=("cuda-runtime-mismatch",),
 )
-def library_path_shadows_cuda(snapshot: Snapshot, _matrix: Matrix) -> Answer:
+def library_path_shadows_cuda(snapshot: Snapshot, matrix: Matrix) -> Answer:
     """No older CUDA library from outside wins over the framework's own copy.
 
     Fires only when the copy that the loader takes is of an older minor release, or another major,
@@ -69,7 +74,7 @@ def library_path_shadows_cuda(snapshot: Snapshot, _matrix: Matrix) -> Answer:
 
     Fix: take the directory out of LD_LIBRARY_PATH, or let the framework's own directory come first.
     """
-    yield from _shadows(snapshot, "library-path-shadows-cuda", "cuda", CUDA_LIBRARIES)
+    yield from _shadows(snapshot, matrix, "library-path-shadows-cuda", "cuda", CUDA_LIBRARIES)
 
 
 @rule(
@@ -78,7 +83,7 @@ def library_path_shadows_cuda(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     when=facts.needs_gpu,
     explains=("cudnn-version-mismatch",),
 )
-def library_path_shadows_cudnn(snapshot: Snapshot, _matrix: Matrix) -> Answer:
+def library_path_shadows_cudnn(snapshot: Snapshot, matrix: Matrix) -> Answer:
     """No incompatible cuDNN from outside wins over the framework's own copy.
 
     An error only when the copy that wins is of another major version than the framework was built
@@ -90,7 +95,7 @@ def library_path_shadows_cudnn(snapshot: Snapshot, _matrix: Matrix) -> Answer:
 
     Fix: take the directory out of LD_LIBRARY_PATH, or remove the other copy.
     """
-    yield from _shadows(snapshot, "library-path-shadows-cudnn", "cudnn", CUDNN_PARTS)
+    yield from _shadows(snapshot, matrix, "library-path-shadows-cudnn", "cudnn", CUDNN_PARTS)
 
 
 @rule(
@@ -99,7 +104,7 @@ def library_path_shadows_cudnn(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     when=facts.needs_gpu,
     explains=("nccl-version-mismatch",),
 )
-def library_path_shadows_nccl(snapshot: Snapshot, _matrix: Matrix) -> Answer:
+def library_path_shadows_nccl(snapshot: Snapshot, matrix: Matrix) -> Answer:
     """No older NCCL from outside wins over the framework's own copy.
 
     Why: an NCCL older than the one that the framework was built with misses functions, and the
@@ -107,10 +112,12 @@ def library_path_shadows_nccl(snapshot: Snapshot, _matrix: Matrix) -> Answer:
 
     Fix: take the directory out of LD_LIBRARY_PATH, or remove the other copy.
     """
-    yield from _shadows(snapshot, "library-path-shadows-nccl", "nccl", ("nccl",))
+    yield from _shadows(snapshot, matrix, "library-path-shadows-nccl", "nccl", ("nccl",))
 
 
-def _shadows(snapshot: Snapshot, id: str, component: str, names: tuple[str, ...]) -> Answer:
+def _shadows(
+    snapshot: Snapshot, matrix: Matrix, id: str, component: str, names: tuple[str, ...]
+) -> Answer:
     """Judge the copies of one family of libraries for every framework."""
     copies = [each for each in snapshot.env.libraries or () if each.name in names]
     for framework in facts.cuda_frameworks(snapshot):
@@ -129,7 +136,7 @@ def _shadows(snapshot: Snapshot, id: str, component: str, names: tuple[str, ...]
             if (why := _incompatible(snapshot, framework, each, winning, copies)) is not None
         ]
         if bad:
-            yield _finding(snapshot, id, component, framework, bad)
+            yield _finding(snapshot, matrix, id, component, framework, bad)
 
 
 def _incompatible(
@@ -216,6 +223,7 @@ def _directories(snapshot: Snapshot) -> tuple[str, ...]:
 
 def _finding(
     snapshot: Snapshot,
+    matrix: Matrix,
     id: str,
     component: str,
     framework: Framework,
@@ -242,6 +250,7 @@ def _finding(
         "compatible with it.",
         fix=_fix(snapshot, framework, [each for each, _why in bad], variable=variable),
         evidence=evidence,
+        sources=cite(matrix, *query.known_bad(matrix, component, *_KNOWN_BAD)),
     )
 
 

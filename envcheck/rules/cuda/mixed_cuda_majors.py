@@ -6,9 +6,10 @@ import re
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from envcheck.matrix import query
 from envcheck.model.finding import Evidence, Fix
 from envcheck.rules import facts, install, pins
-from envcheck.rules.base import finding, rule
+from envcheck.rules.base import cite, finding, rule
 from envcheck.rules.requirements import required
 from envcheck.versions import Release
 
@@ -40,7 +41,7 @@ major version of the library, write the same files."""
         "library-path-shadows-cudnn",
     ),
 )
-def mixed_cuda_majors(snapshot: Snapshot, _matrix: Matrix) -> Answer:
+def mixed_cuda_majors(snapshot: Snapshot, matrix: Matrix) -> Answer:
     """No two CUDA majors' wheels own one file or load into one process.
 
     An error when two installed wheels of different CUDA majors own the same library file, or when a
@@ -55,7 +56,7 @@ def mixed_cuda_majors(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     """
     collisions = list(_collisions(snapshot))
     for one, other, path in collisions:
-        yield _collision(snapshot, one, other, path)
+        yield _collision(snapshot, matrix, one, other, path)
     yield from _both_loaded(snapshot)
     if not collisions:
         yield from _leftovers(snapshot)
@@ -92,7 +93,9 @@ def _collisions(snapshot: Snapshot) -> Iterator[tuple[Package, Package, str]]:
             yield one, other, path
 
 
-def _collision(snapshot: Snapshot, one: Package, other: Package, path: str) -> Finding:
+def _collision(
+    snapshot: Snapshot, matrix: Matrix, one: Package, other: Package, path: str
+) -> Finding:
     wanted = [
         pin
         for framework in facts.cuda_frameworks(snapshot)
@@ -147,6 +150,7 @@ def _collision(snapshot: Snapshot, one: Package, other: Package, path: str) -> F
             ),
             *(pin.evidence for pin in wanted),
         ),
+        sources=cite(matrix, *query.known_bad(matrix, one.name, "both-majors")),
     )
 
 

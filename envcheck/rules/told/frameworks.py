@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from envcheck.model.symptom import Symptom
     from envcheck.rules.told.heard import Heard
 
+BF16_SINCE = 8
+"""Compute capability, by major number, from which GPUs compute in bf16."""
+
 _COMPANIONS = re.compile(r"torchvision|torchaudio")
 
 
@@ -186,6 +189,29 @@ def no_candidate(heard: Heard, symptom: Symptom) -> str | None:
     if heard.has("pip-network-failed"):
         return NOTHING
     return OPEN if "+" in (symptom.capture("bounds") or "") else "no-wheel-for-python"
+
+
+def newer_gpu_asked(heard: Heard, _symptom: Symptom) -> str | None:
+    """xFormers lists what each of its kernels asks for, also when it has none of them."""
+    none = heard.has("extension-native-part-absent", "xformers-other-torch")
+    return NOTHING if none else "library-drops-gpu"
+
+
+def bf16(heard: Heard, _symptom: Symptom) -> str | None:
+    """No bf16 here: an older GPU, or none that torch can use."""
+    torch = heard.snapshot.env.framework("torch")
+    if heard.has("torch-without-cuda") or (torch is not None and torch.cpu_only):
+        return NOTHING
+    known = [Release.maybe(cc) for cc in heard.gpu_arches()]
+    old = any(each is not None and each.major < BF16_SINCE for each in known)
+    return "library-drops-gpu" if old else OPEN
+
+
+def jax_on_cpu(heard: Heard, _symptom: Symptom) -> str | None:
+    """JAX found no GPU: a build without CUDA where no plugin is installed beside a GPU."""
+    names = [each.name for each in heard.snapshot.env.packages or ()]
+    plugin = any(re.match(r"jax-cuda\d+-plugin", name) for name in names)
+    return "framework-cpu-build" if heard.gpu_known() and names and not plugin else OPEN
 
 
 def cpu_build(heard: Heard, _symptom: Symptom) -> str | None:

@@ -102,7 +102,39 @@ def tensorflow_library(heard: Heard, symptom: Symptom) -> str | None:
     """TensorFlow names a library that it did not find, which no machine without a GPU misses."""
     if heard.snapshot.host.gpus == () or heard.has("collect-env-without-gpu"):
         return NOTHING
+    ignorable = heard.has("cudart-ignorable") and not heard.has("tensorflow-libraries-absent")
+    if ignorable and not heard.gpu_known():
+        return OPEN
     return tensorflow_libraries(heard, symptom)
+
+
+def dll_absent(_heard: Heard, symptom: Symptom) -> str | None:
+    """Windows names a library that is missing: cuDNN's, the driver's, or one of CUDA's."""
+    name = (symptom.capture("library") or symptom.capture("needed") or "").lower()
+    if name.startswith("cudnn"):
+        return "cudnn-missing"
+    if name.startswith("nvcuda"):
+        return "driver-missing"
+    return "cuda-libraries-missing" if re.match(r"cu|nv", name) else OPEN
+
+
+def no_nvcc(heard: Heard, _symptom: Symptom) -> str | None:
+    """No toolkit to build with: which one is needed depends on the torch that is installed."""
+    elsewhere = heard.has("nvcc-version-mismatch", "deepspeed-cuda-mismatch", "torch-without-cuda")
+    return NOTHING if elsewhere else OPEN
+
+
+def nccl_unexplained(heard: Heard, _symptom: Symptom) -> str | None:
+    """NCCL's outermost error, whose cause stands in the lines of its log, if these are there."""
+    elsewhere = {
+        row.name
+        for _, row in heard.messages
+        if row.strength in {"cause", "program"} or row.name in _NCCL_DETAILS
+    }
+    return NOTHING if elsewhere else OPEN
+
+
+_NCCL_DETAILS = frozenset({"nccl-connect-failed", "driver-insufficient", "cuda-unknown-error"})
 
 
 def jax_library(heard: Heard, symptom: Symptom) -> str | None:

@@ -216,6 +216,30 @@ def xid(heard: Heard, symptom: Symptom) -> str | None:
     return row.finding or "gpu-xid"
 
 
+def probe_failed(heard: Heard, _symptom: Symptom) -> str | None:
+    """The driver's start of a GPU failed, and why may stand elsewhere."""
+    elsewhere = heard.driver_trouble() or heard.has("gpu-ignored-by-driver")
+    return NOTHING if elsewhere else "gpu-init-failed"
+
+
+def uvm_absent(heard: Heard, symptom: Symptom) -> str | None:
+    """No memory module: of the driver on a host, of what a container was given in one."""
+    if heard.in_container() or heard.container_without_gpus():
+        return "container-without-gpu"
+    return unknown_error(heard, symptom)
+
+
+def runtime_failed(heard: Heard, _symptom: Symptom) -> str | None:
+    """The toolkit is there and fails; why stands elsewhere, or in its own log."""
+    elsewhere = heard.has(
+        "docker-no-runtime",
+        "container-cli-no-library",
+        "container-cli-nvml",
+        "nvml-library-mismatch",
+    )
+    return NOTHING if elsewhere else OPEN
+
+
 def link_down(heard: Heard, _symptom: Symptom) -> str | None:
     """A slot lost its link: a GPU's, when the driver complains as well."""
     lost = heard.has("gpu-off-the-bus", "gpu-is-lost", "gpu-handle-unknown")
@@ -298,6 +322,11 @@ def without_p2p_well(heard: Heard, _symptom: Symptom) -> str | None:
     if heard.has("p2p-not-supported", "cumem-host-failed"):
         return NOTHING
     return "p2p-blocked-by-iommu"
+
+
+def compat_refused(heard: Heard, _symptom: Symptom) -> str | None:
+    """804, unless the image itself says which driver it was made for."""
+    return NOTHING if heard.has("container-driver-release") else "forward-compat-unsupported"
 
 
 def driver_combination(heard: Heard, _symptom: Symptom) -> str | None:
