@@ -1,8 +1,8 @@
 """What `envcheck smoke --framework torch --gpus 0` does, as a plain script: nothing is watched.
 
 The yardstick of `benchmarks/smoke.py`. It imports torch, does the same operations with the same
-sizes and the same comparisons, and prints the largest error. With `cpu` as its argument it does what
-`--device cpu --distributed off` does.
+sizes and the same comparisons, and prints the largest error. With `cpu` as its argument it does
+what `--device cpu --distributed off` does.
 """
 
 from __future__ import annotations

@@ -115,14 +115,18 @@ def _listened(
     rule: Rule, answers: list[Finding | Unknown], snapshot: Snapshot, matrix: Matrix
 ) -> list[Finding | Unknown]:
     """A rule's answers with what messages say: beside the facts it rests on, or in their place."""
-    from envcheck.rules.told.answer import supporting
+    from envcheck.rules.told.answer import raised, supporting
 
     if rule.told is None:
         return answers
     if any(isinstance(each, Finding) for each in answers):
         said = supporting(rule.id, snapshot, matrix)
         return [
-            dataclasses.replace(each, evidence=tuple(dict.fromkeys((*each.evidence, *said))))
+            dataclasses.replace(
+                each,
+                severity=raised(each.id, each.severity, snapshot, matrix),
+                evidence=tuple(dict.fromkeys((*each.evidence, *said))),
+            )
             if isinstance(each, Finding) and each.id == rule.id
             else each
             for each in answers

@@ -11,6 +11,7 @@ from envcheck.commands.machine import open_machine
 from envcheck.errors import UsageError
 from envcheck.probe.snapshot import take_snapshot
 from envcheck.spelling import suggestion
+from envcheck.symptoms.live import from_snapshot
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -52,6 +53,7 @@ def run(args: Namespace) -> int:
         timeout=args.timeout,
         meanwhile=meanwhile,
     )
+    snapshot = dataclasses.replace(snapshot, symptoms=from_snapshot(snapshot, prepared[0].matrix))
     if args.smoke:
         from envcheck.commands.smoke import with_smoke
 

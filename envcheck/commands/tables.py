@@ -54,6 +54,11 @@ def table_name(word: str, matrix: Matrix) -> str:
     return known[word]
 
 
+def short(name: str) -> str:
+    """The name by which people ask for a table: `torch` of `frameworks/torch`."""
+    return name.rpartition("/")[2]
+
+
 # -- list ------------------------------------------------------------------------------------------
 
 
@@ -77,7 +82,7 @@ def _summary(matrix: Matrix, name: str) -> dict[str, Any]:
     parts = _parts(matrix.table(name))
     counts = {section: len(rows) for section, rows in parts.items() if section != "framework"}
     return {
-        "name": name,
+        "name": short(name),
         "rows": sum(counts.values()),
         "newest": _newest(name, parts),
         "date": matrix.date(name),
@@ -124,7 +129,7 @@ def _document(matrix: Matrix, name: str) -> str:
     main = _main(parts)
     return _json(
         {
-            "name": name,
+            "name": short(name),
             "date": matrix.date(name),
             "section": main,
             "rows": parts.pop(main, []),
@@ -158,7 +163,7 @@ def _text(matrix: Matrix, name: str) -> str:
 
     table = matrix.table(name)
     kinds = sections(name)
-    lines = [f"{name}, {matrix.date(name)}"]
+    lines = [f"{short(name)}, {matrix.date(name)}"]
     for section, rows in _parts(table).items():
         lines += ["", f"{section} ({len(rows)})"]
         lines += _columns(*_cells(kinds.get(section), rows))

@@ -296,7 +296,9 @@ def _inventory(hosts: tuple[str, ...]) -> str:
 
 
 def _readme(lock: Lock, options: Options) -> str:
-    inventory = "" if options.hosts else "cp inventory.example.yml inventory.yml   # and name hosts\n"
+    inventory = (
+        "" if options.hosts else "cp inventory.example.yml inventory.yml   # and name hosts\n"
+    )
     return _README.format(
         frameworks=describe.frameworks(lock.stack),
         python=lock.stack.python,

@@ -277,8 +277,7 @@ def of_maker(lock: Lock, matrix: Matrix) -> Image:
 def _none_of_maker(stack: Stack, rows: list[FrameworkImage]) -> str:
     framework = stack.frameworks[0]
     known = ", ".join(
-        f"{row.tag} ({row.version.partition('a')[0]}, CUDA {row.cuda}, Python {row.python})"
-        for row in rows
+        f"{row.tag} ({row.version.partition('a')[0]}, CUDA {row.cuda})" for row in rows
     )
     return (
         f"no NGC image with {describe.framework_name(framework)} and Python {stack.python} is"

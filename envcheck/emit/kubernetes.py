@@ -43,8 +43,7 @@ def files(lock: Lock, matrix: Matrix, options: Options) -> dict[str, str]:
     head = f"# Made by envcheck: {describe.frameworks(lock.stack)}, on {describe.machine(lock)}.\n"
     return {
         LOCK: head + _CONFIGMAP + _indented(lock_text(lock)),
-        DAEMONSET: head
-        + _DAEMONSET.format(image=image, arch=arch, user=_USER, seconds=_SECONDS),
+        DAEMONSET: head + _DAEMONSET.format(image=image, arch=arch, user=_USER, seconds=_SECONDS),
         JOB: head
         + _JOB.format(
             image=image,
@@ -59,11 +58,15 @@ def files(lock: Lock, matrix: Matrix, options: Options) -> dict[str, str]:
 
 def _image(options: Options) -> str:
     if options.image is None:
-        msg = "--image: name the image that 'envcheck emit dockerfile' describes, where nodes pull it"
+        msg = (
+            "--image: name the image that 'envcheck emit dockerfile' describes, where nodes pull it"
+        )
         raise UsageError(msg)
     found = IMAGE.fullmatch(options.image)
     if found is None:
-        msg = f"--image: {shown(options.image)} is not an image such as registry.example.org/train:1"
+        msg = (
+            f"--image: {shown(options.image)} is not an image such as registry.example.org/train:1"
+        )
         raise UsageError(msg)
     if found["digest"] is None and found["tag"] in (None, "latest"):
         msg = f"--image: {options.image} names whatever is newest: give a tag or a digest"

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from envcheck.matrix.loader import Matrix
     from envcheck.model.plan import Lock
 
-HEALTH, PROLOG, LOCK, README = "envcheck-health.sh", "envcheck-prolog.sh", "envcheck.lock", "README.md"
+HEALTH, PROLOG, LOCK, README = (
+    "envcheck-health.sh",
+    "envcheck-prolog.sh",
+    "envcheck.lock",
+    "README.md",
+)
 
 
 def files(lock: Lock, matrix: Matrix, options: Options) -> dict[str, str]:

@@ -188,8 +188,16 @@ def _answer(host: str, answer: Any) -> Heard:
 
 
 def _message(result: dict[str, Any]) -> str:
-    lines = [str(result.get("msg", "")), str(result.get("module_stderr", ""))]
-    return _joined([line for text in lines for line in text.splitlines()]) or "no reason given"
+    """In a line, why a host was not reached or failed."""
+    stderr = [line.strip() for line in str(result.get("module_stderr", "")).splitlines()]
+    said = [line for line in stderr if line]
+    if any("SyntaxError" in line for line in said):
+        return f"its Python is too old for Ansible's modules ({said[-1][:100]})"
+    if said:
+        # Of a traceback the last line says what happened, of other programs mostly the first.
+        trace = any(line.startswith(("Traceback", 'File "')) for line in said)
+        return said[-1 if trace else 0][:_WORDS]
+    return _joined(str(result.get("msg", "")).splitlines()) or "no reason given"
 
 
 def _joined(lines: Sequence[str]) -> str:

@@ -159,7 +159,7 @@ class Fleet:
     """When the first and the last report were taken."""
     verdicts: tuple[Count, ...] = ()
     groups: tuple[Group, ...] = ()
-    """Outliers first, the smallest of them first; then the usual stacks."""
+    """Outliers first, the smallest and of those the gravest first; then the usual stacks."""
     findings: tuple[Tally, ...] = ()
     unknown: tuple[Open, ...] = ()
     drift: tuple[Drifted, ...] | None = None

@@ -189,8 +189,13 @@ def _groups(nodes: Sequence[Node]) -> tuple[Group, ...]:
                 hosts=tuple(sorted((each.name for each in members), key=_natural)),
             )
         )
-    groups.sort(key=lambda each: (each.usual, len(each.hosts), each.gpus, each.hosts))
+    groups.sort(key=_rarity)
     return tuple(groups)
+
+
+def _rarity(group: Group) -> tuple[Any, ...]:
+    worst = VERDICTS.index(group.verdicts[0].name)
+    return group.usual, len(group.hosts), worst, group.gpus, group.hosts
 
 
 def _order(stack: tuple[Part, ...], members: Sequence[Node]) -> tuple[Any, ...]:

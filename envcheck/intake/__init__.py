@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from envcheck.matrix.loader import Matrix
     from envcheck.model.snapshot import Snapshot
+    from envcheck.model.symptom import Symptom
 
 LARGE = 1 << 20
 """Characters beyond which only the ends of a text, and lines that speak of GPUs, are read as facts;
@@ -44,7 +45,12 @@ def read(
     for reader in assemble.readers():
         reader(found)
     snapshot = assemble.snapshot(found, matrix, text if len(text) > LARGE else None)
-    symptoms = tuple(
-        dataclasses.replace(each, text=redact(each.text)) for each in snapshot.symptoms
-    )
+    symptoms = tuple(_redacted(each, redact) for each in snapshot.symptoms)
     return dataclasses.replace(snapshot, symptoms=symptoms)
+
+
+def _redacted(symptom: Symptom, redact: Callable[[str], str]) -> Symptom:
+    captures = tuple(
+        dataclasses.replace(each, value=redact(each.value)) for each in symptom.captures
+    )
+    return dataclasses.replace(symptom, text=redact(symptom.text), captures=captures)

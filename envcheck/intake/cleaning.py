@@ -25,6 +25,8 @@ _WORKER = re.compile(
     r"^(?:\((?=[^)\n]{0,80}pid=)[^)\n]{1,80}\) ?|\[?rank ?\d+\]?: ?|\[\d+\]: )+",
     re.MULTILINE | re.IGNORECASE,
 )
+_RANK = re.compile(r"^ ?\d{1,4}: ", re.MULTILINE)
+_PERCENT = re.compile(r"%20|%22|%27|%2F|%3A|%28|%29", re.IGNORECASE)
 _PROMPT = re.compile(r"^(?:>>> |\.\.\. |In \[\d+\]: |Out\[\d+\]: )", re.MULTILINE)
 _TAG = re.compile(r"</?(?:details|summary|pre|code|p|br|div|span|b|i|strong|em)\b[^>\n]{0,80}>")
 _ESCAPED_LINES = re.compile(r"(?:\\n[^\n\\]{0,2000}?){3,}")
@@ -141,6 +143,12 @@ def _telling(text: str, first: int, last: int) -> set[tuple[int, int]]:
     return places
 
 
+def _labelled(text: str) -> bool:
+    """Whether a launcher wrote the number of a process before each line, as `srun --label`."""
+    labels = sum(1 for _ in _RANK.finditer(text))
+    return labels > 2 and labels * 3 >= 2 * (text.strip().count("\n") + 1)
+
+
 def lines(text: str) -> tuple[str, ...]:
     """Lines of a text without what carried it."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("#012", "\n")
@@ -153,6 +161,10 @@ def lines(text: str) -> tuple[str, ...]:
         text = html.unescape(text)
     if "\\n" in text:
         text = _ESCAPED_LINES.sub(lambda match: match.group().replace("\\n", "\n"), text)
+    if "%20" in text:
+        text = _PERCENT.sub(lambda match: chr(int(match.group()[1:], 16)), text)
+    if _labelled(text):
+        text = _RANK.sub("", text)
     if "<" in text:
         text = _TAG.sub("", text)
     for pattern, mark in (

@@ -18,7 +18,8 @@ _DOTTED = re.compile(
 )
 _AVAILABLE = re.compile(
     r"torch\.cuda\.is_available\(\)[^\n\w]{0,8}"
-    r"(?:#[^\n]*?|\n\W{0,4}|[ \t]*(?:is|returns?|:|->|=)[ \t]*)(True|False|true|false)\b"
+    r"(?:#[^\n]*?|\n\W{0,4}(?:returns? )?|[ \t]*(?:is|returns?|:|->|=)[ \t]*)"
+    r"(True|False|true|false)\b"
 )
 _AVAILABLE_NOTE = re.compile(
     r"(?:torch\.cuda\.is_available\(\)|CUDA available|cuda_available|GPU available)[^\n]{0,40}?"

@@ -36,7 +36,7 @@ _KERNEL_LINE = re.compile(
 _VARIABLE = re.compile(
     r"""(?:^|[ \t;(\["'])(?:export[ \t]+|setenv[ \t]+|ENV[ \t]+|-e[ \t]+|\$env:|set[ \t]+)?"""
     r"""(?:os\.environ\[["'])?((?:CUDA|NVIDIA|NCCL|GLOO|LD|TORCH|XLA|TF)_[A-Z0-9_]+)(?:["']\])?"""
-    r"""[ \t]*[=:][ \t]*["']?([^"'\n]*?)["']?(?=[ \t;,]|$|["'])""",
+    r"""[ \t]*[=:][ \t]*["']?([^"'\n]*?)["']?(?=[ \t;]|$|["'])""",
     re.MULTILINE,
 )
 _WANTED = re.compile(

@@ -31,7 +31,7 @@ def torch_framework(found: Collected, matrix: Matrix, python: Python) -> Framewo
     if cuda is None and tag is not None and not torch.cuda_said:
         cuda = f"{tag[1]}.{tag[2]}"
     build = (package.build or "") if package is not None else ""
-    conda_cuda = re.search(r"cuda_?(\d{2,3}|\d{2}\.\d)", build)
+    conda_cuda = re.search(r"cuda_?(\d{2}\.\d|\d{2,3})", build)
     if cuda is None and conda_cuda and not torch.cuda_said and "cpu" not in build:
         digits = conda_cuda[1].replace(".", "")
         cuda = f"{digits[:2]}.{digits[2:]}" if len(digits) == 3 else None

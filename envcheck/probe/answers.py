@@ -6,8 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from envcheck.model.host import ProbeAnswer
+from envcheck.probe.shapes import misfit
 
 if TYPE_CHECKING:
+    from envcheck.probe.shapes import Shape
     from envcheck.probe.source import Result
 
 MARKER = "envcheck-json:"
@@ -15,17 +17,23 @@ _WORDS = 300
 """Characters of foreign words that are kept."""
 
 
-def payload_answer(result: Result | None) -> tuple[dict[str, Any] | None, str]:
-    """The JSON object of a payload, or None and why there is none."""
+def payload_answer(result: Result | None, shape: Shape) -> tuple[dict[str, Any] | None, str]:
+    """The JSON object of a payload, or None and why there is none.
+
+    Args:
+        result: how the payload ended.
+        shape: of `shapes`; what does not fit it is no answer.
+    """
     if result is None:
         return None, "was not asked"
     for line in reversed(result.stdout.splitlines()):
         if line.startswith(MARKER):
             try:
                 data = json.loads(line[len(MARKER) :])
-            except ValueError:
+            except (ValueError, RecursionError):
                 return None, "printed something that is not JSON"
-            return (data, "") if isinstance(data, dict) else (None, "printed no JSON object")
+            wrong = misfit(shape, data)
+            return (data, "") if wrong is None else (None, f"printed no answer: {clip(wrong)}")
     return None, why(result)
 
 
@@ -47,6 +55,11 @@ def signal_name(code: int | None) -> str:
         return signal.Signals(-(code or 0)).name
     except ValueError:
         return f"signal {-(code or 0)}"
+
+
+def clip(text: str) -> str:
+    """A text, shortened."""
+    return text if len(text) <= _WORDS else f"{text[:_WORDS]}..."
 
 
 def first_line(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from envcheck.model.host import Driver, ProbeAnswer, Reading
 from envcheck.probe.answers import failed, first_line, payload_answer
+from envcheck.probe.shapes import LIBCUDA, NVML
 from envcheck.versions import Release, cuda_from_int
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _BANNER_CUDA = re.compile(r"CUDA (?:UMD )?Version:\s*(\d+\.\d+)")
 
 def answered(results: Mapping[str, Result]) -> bool:
     """Whether NVML answered, so that nvidia-smi has nothing to add."""
-    data, _ = payload_answer(results.get("payload:query_nvml"))
+    data, _ = payload_answer(results.get("payload:query_nvml"), NVML)
     return data is not None and "init" not in data and "gpus" in data
 
 
@@ -74,8 +75,8 @@ def read_driver(
         results: of the NVML and libcuda payloads and of nvidia-smi.
         notes: where gaps go.
     """
-    nvml, nvml_why = payload_answer(results.get("payload:query_nvml"))
-    libcuda, libcuda_why = payload_answer(results.get("payload:query_libcuda"))
+    nvml, nvml_why = payload_answer(results.get("payload:query_nvml"), NVML)
+    libcuda, libcuda_why = payload_answer(results.get("payload:query_libcuda"), LIBCUDA)
     smi = results.get("nvidia-smi-banner")
     smi_driver, smi_cuda = banner(smi.stdout) if smi else (None, None)
 
@@ -94,7 +95,7 @@ def read_driver(
     kept = tuple(
         Reading(value=value, via=via) for value, via in readings if Release.maybe(value) and value
     )
-    hidden, _ = payload_answer(results.get(OWN_LIBCUDA))
+    hidden, _ = payload_answer(results.get(OWN_LIBCUDA), LIBCUDA)
     nvml_cuda = _cuda((nvml or {}).get("cuda"))
     seen_cuda = _cuda((libcuda or {}).get("cuda"))
     cudas = [
@@ -195,7 +196,8 @@ def _smi_answer(result: Result | None) -> ProbeAnswer:
         return ProbeAnswer()
     if result.outcome != "ok":
         return failed(result)
-    if result.code == 0:
+    # Something else may answer by that name.
+    if result.code == 0 and ("NVIDIA-SMI" in result.stdout or any(banner(result.stdout))):
         return ProbeAnswer(outcome="ok", code=0)
     words = first_line(result.stdout) or first_line(result.stderr)
     return ProbeAnswer(outcome="error", code=result.code, message=words)

@@ -21,6 +21,7 @@ from envcheck.probe.driver_files import LDCONFIG, cached_libraries
 from envcheck.probe.frameworks import deep_commands, read_frameworks
 from envcheck.probe.quiet import Quiet
 from envcheck.probe.redact import recorded_variables
+from envcheck.probe.shapes import ENVIRONMENT
 from envcheck.probe.source import Command, Result
 from envcheck.probe.target import without_interpreter
 
@@ -113,12 +114,14 @@ def read_environment(
         for name, value in recorded_variables(source.variables).items()
         if name not in _NOT_SHOWN
     )
-    data, reason = payload_answer(results.get(INSPECT))
+    data, reason = payload_answer(results.get(INSPECT), ENVIRONMENT)
     rest = without_interpreter(source, target, reason) if data is None else None
     if rest is not None:
         target = rest
         command = _inspect(source, target, results.get(LDCONFIG.name), timeout=10.0)
-        data, _ = payload_answer(source.run(dataclasses.replace(command, name=READ_AS_FILES)))
+        data, _ = payload_answer(
+            source.run(dataclasses.replace(command, name=READ_AS_FILES)), ENVIRONMENT
+        )
     compilers = toolkits.read_compilers(quiet, results)
     if data is None:
         words = target.error or f"{target.interpreter or target.prefix}: {reason}"
@@ -165,14 +168,14 @@ def _python(target: Target, data: dict[str, Any]) -> Python:
     facts = data.get("python") or {}
     files = data["files"]
     prefix = facts.get("prefix") or target.prefix
-    venv = facts.get("prefix") != facts.get("base_prefix") if facts else files["pyvenv"] is not None
+    venv = facts.get("prefix") != facts.get("base_prefix") if facts else files.get("pyvenv") is not None
     kind = "venv" if venv else "conda" if files["conda"] else None
     if kind is None and facts:
         place = str(facts.get("executable") or "")
         managed = facts.get("externally_managed") or place.startswith(("/usr/bin/", "/bin/"))
         kind = "system" if managed else "other"
     version = facts.get("version")
-    pyvenv = files["pyvenv"] or ""
+    pyvenv = files.get("pyvenv") or ""
     if version is None:
         match = re.search(r"^version(?:_info)?\s*=\s*(\d+\.\d+\.\d+)", pyvenv, re.M)
         version = match.group(1) if match else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from envcheck.model.environment import Framework, LoadedLibrary, Origin
 from envcheck.paths import payload
 from envcheck.probe.answers import payload_answer
+from envcheck.probe.shapes import IMPORTED
 from envcheck.probe.source import Command
 from envcheck.versions import cudnn_from_int, nccl_from_int
 
@@ -284,7 +285,7 @@ def _deep(framework: Framework, results: Mapping[str, Result], notes: Notes) -> 
     result = results.get(f"payload:import_{framework.name}")
     if result is None:
         return framework
-    data, reason = payload_answer(result)
+    data, reason = payload_answer(result, IMPORTED)
     if data is None:
         notes.missing(f"env.frameworks.{framework.name}", f"importing it: {reason}")
         return dataclasses.replace(framework, error=reason)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from envcheck.model.host import Gpu, GpuProcess
 from envcheck.probe.answers import payload_answer
+from envcheck.probe.shapes import LIBCUDA, NVML
 from envcheck.probe.source import Command
 
 if TYPE_CHECKING:
@@ -37,13 +38,13 @@ def read_gpus(source: Quiet, results: Mapping[str, Result], notes: Notes) -> tup
         Empty only when the driver answered that there is none; None, with a gap, when nothing that
         could say so answered.
     """
-    nvml, nvml_why = payload_answer(results.get("payload:query_nvml"))
+    nvml, nvml_why = payload_answer(results.get("payload:query_nvml"), NVML)
     if nvml is not None and "gpus" in nvml:
         return tuple(_from_nvml(each, source) for each in nvml["gpus"])
     rows = _from_smi(results.get(SMI_QUERY.name))
     if rows is not None:
         return rows
-    libcuda, libcuda_why = payload_answer(results.get("payload:query_libcuda"))
+    libcuda, libcuda_why = payload_answer(results.get("payload:query_libcuda"), LIBCUDA)
     if libcuda is not None and "gpus" in libcuda:
         notes.missing("host.gpus.details", "only libcuda answered: it names the visible GPUs only")
         return tuple(_from_libcuda(each) for each in libcuda["gpus"])

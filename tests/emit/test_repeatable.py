@@ -31,9 +31,9 @@ def emitted(number: int, matrix: Matrix) -> dict[str, dict[str, str] | str]:
 def test_a_hundred_locks_twice() -> None:
     slowest, made, profiles = 0.0, 0, set()
     for number in range(COUNT):
-        started = time.perf_counter()
+        started = time.process_time()
         first = emitted(number, Matrix.shipped())
-        slowest = max(slowest, time.perf_counter() - started)
+        slowest = max(slowest, time.process_time() - started)
         assert emitted(number, Matrix.shipped()) == first
         assert isinstance(first["requirements"], dict) or "CPU" in first["requirements"]
         if isinstance(first["dockerfile"], dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -10,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from envcheck.paths import payload
+
 WANTED = ("torch==2.13.0", "jax")
 _NOT_THERE = ("No matching distribution found", "Could not find a version")
 
 
 @pytest.fixture(scope="session")
-def frameworks(pytestconfig: pytest.Config) -> Path:
+def frameworks() -> Path:
     """Interpreter that has torch and jax for the CPU.
 
     `ENVCHECK_TEST_PYTHON` names one that is there already.
@@ -24,16 +27,39 @@ def frameworks(pytestconfig: pytest.Config) -> Path:
     if given:
         return Path(given)
     tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    assert pytestconfig.cache is not None
-    folder = pytestconfig.cache.mkdir(f"smoke-{tag}-{'-'.join(WANTED).replace('=', '')}")
+    # Beside the wheels for the containers' tests, for all checkouts.
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "envcheck-tests"
+    folder = home / f"smoke-{tag}-{'-'.join(WANTED).replace('=', '')}"
+    folder.mkdir(parents=True, exist_ok=True)
     python = folder / "bin" / "python"
-    complete = folder / "complete"
-    if not complete.exists():
-        venv.create(folder, with_pip=True, clear=True, symlinks=True)
-        command = [str(python), "-m", "pip", "install", "--quiet", *WANTED]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
-        if done.returncode != 0 and any(each in done.stderr for each in _NOT_THERE):
-            pytest.skip(f"the package index has no {' or '.join(WANTED)} for {tag}")
-        assert done.returncode == 0, done.stderr
-        complete.touch()
+    with (home / f"{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        complete = folder / "complete"
+        if not (complete.exists() and python.exists()):
+            venv.create(folder, with_pip=True, clear=True, symlinks=True)
+            _install(python, tag)
+            complete.touch()
     return python
+
+
+def _install(python: Path, tag: str) -> None:
+    # Compiled is only what the tests import, by two processes at a time: pip compiles everything.
+    command = [str(python), "-m", "pip", "install", "--quiet", "--no-compile", *WANTED]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
+    if done.returncode != 0 and any(each in done.stderr for each in _NOT_THERE):
+        pytest.skip(f"the package index has no {' or '.join(WANTED)} for {tag}")
+    assert done.returncode == 0, done.stderr
+    scripts = (str(payload("smoke_torch")), str(payload("smoke_jax")))
+    children = [
+        subprocess.Popen(
+            [str(python), script, '{"device": "cpu"}'],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for script in scripts
+    ]
+    for child in children:
+        output, _ = child.communicate(timeout=300)
+        assert child.returncode == 0, output
+    subprocess.run([str(python), "-c", "import torch.distributed.run"], check=True)

@@ -18,13 +18,22 @@ from tests.cli.runner import environment
 
 SHARED = Path("/dev/shm")
 PLANT = '''
-"""Changes what one script of the smoke test imports, and no other program."""
+"""Changes what scripts of the smoke test import, and no other program."""
 import os
 with open("/proc/self/cmdline", "rb") as file:
     words = file.read().decode().split("\\0")
-if any(word.endswith("/{script}.py") for word in words) and "torch.distributed.run" not in words:
-{code}
+def runs(script):
+    here = any(word.endswith("/" + script + ".py") for word in words)
+    return here and "torch.distributed.run" not in words
 '''
+NOT_ALONE = """
+    import json
+    for event in ({"event": "begin"}, {"event": "stage", "outcome": "ok", "seconds": 0.1}):
+        event.update(framework="torch", device="cpu", name="import")
+        os.write(1, ("envcheck-json:" + json.dumps(event) + "\\n").encode())
+    os._exit(0)
+"""
+"""Leaves out what one process does, for a test of what several do."""
 
 
 class Run:
@@ -97,10 +106,13 @@ def wait_until(holds: Callable[[], bool], seconds: float = 20.0) -> bool:
     return holds()
 
 
-def planted(folder: Path, script: str, code: str) -> dict[str, str]:
-    """Variables under which a script of the smoke test runs some code first."""
-    body = textwrap.indent(textwrap.dedent(code).strip(), "    ")
-    text = PLANT.format(script=script, code=body)
+def planted(folder: Path, **codes: str) -> dict[str, str]:
+    """Variables under which scripts of the smoke test, named here, run some code first."""
+    text = PLANT
+    for script, code in codes.items():
+        body = textwrap.indent(textwrap.dedent(code).strip(), "    ")
+        text += f"if runs({script!r}):\n{body}\n"
+    folder.mkdir(exist_ok=True)
     (folder / "sitecustomize.py").write_text(text, encoding="utf-8")
     paths = [str(folder), environment().get("PYTHONPATH", "")]
     return {"PYTHONPATH": os.pathsep.join(filter(None, paths))}

@@ -71,13 +71,6 @@ def test_both_frameworks(frameworks: Path) -> None:
     assert run.left() == ([], set())
 
 
-def test_one_framework_without_processes(frameworks: Path) -> None:
-    args = ("--device", "cpu", "--framework", "torch", "--distributed", "off")
-    code, report = Run(*args, python=frameworks).finish()
-    alone = {name: each for name, each in TORCH.items() if not name.startswith(("ddp", "all"))}
-    assert (code, outcomes(report)) == (0, alone)
-
-
 def test_a_framework_that_is_not_there(frameworks: Path) -> None:
     args = ("--device", "cpu", "--framework", "tensorflow")
     code, report = Run(*args, python=frameworks).finish()

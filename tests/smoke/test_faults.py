@@ -5,83 +5,110 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.smoke.running import Run, failed, outcomes, planted, shared, wait_until
+from tests.smoke.running import NOT_ALONE, Run, failed, outcomes, planted, shared, wait_until
+from tests.smoke.test_cpu import TORCH
 
 CPU = ("--device", "cpu", "--framework", "torch")
 ALONE = (*CPU, "--distributed", "off")
 
-
-def test_wrong_numbers(frameworks: Path, tmp_path: Path) -> None:
-    """A convolution that is one per cent too large, in float32 only."""
-    code = """
-        import torch
-        real = torch.nn.functional.conv2d
-        def wrong(images, *args, **kwargs):
-            made = real(images, *args, **kwargs)
-            return made * 1.01 if made.dtype == torch.float32 else made
-        torch.nn.functional.conv2d = wrong
-    """
-    status, report = Run(
-        *ALONE, python=frameworks, **planted(tmp_path, "smoke_torch", code)
-    ).finish()
-    assert status == 1
-    bad = {each["name"]: each["outcome"] for each in failed(report)}
-    assert bad == {"convolution": "wrong", "training-step-fp32": "wrong"}
-    (finding,) = [each for each in report["findings"] if each["severity"] == "error"]
-    assert finding["id"] == "smoke-wrong-result"
-    assert finding["title"] == "torch computes wrong numbers in convolution"
-    assert finding["found"].startswith("the convolution differs from the reference by 0.01")
+# A convolution that is one per cent too large, in float32 only; a library that cannot be loaded,
+# for one stage; and in the last stage a crash.
+THREE_FAULTS = """
+    import ctypes
+    import torch
+    import torch.utils.checkpoint, torch.utils.data
+    real = torch.nn.functional.conv2d
+    def wrong(images, *args, **kwargs):
+        made = real(images, *args, **kwargs)
+        return made * 1.01 if made.dtype == torch.float32 else made
+    def refuse(*args, **kwargs):
+        raise RuntimeError("libgomp.so.1: cannot allocate memory in static TLS block")
+    torch.nn.functional.conv2d = wrong
+    torch.utils.checkpoint.checkpoint = refuse
+    torch.utils.data.DataLoader = lambda *args, **kwargs: ctypes.string_at(0)
+"""
 
 
-def test_a_crash_keeps_what_came_before(frameworks: Path, tmp_path: Path) -> None:
-    code = """
-        import ctypes
-        import torch
-        torch.nn.functional.conv2d = lambda *args, **kwargs: ctypes.string_at(0)
-    """
-    run = Run(*ALONE, python=frameworks, **planted(tmp_path, "smoke_torch", code))
+def test_wrong_numbers_an_error_and_a_crash(frameworks: Path, tmp_path: Path) -> None:
+    run = Run(*ALONE, python=frameworks, **planted(tmp_path, smoke_torch=THREE_FAULTS))
     status, report = run.finish()
-    assert (status, outcomes(report)["matmul-bf16"]) == (1, "ok")
-    (stage,) = failed(report)
-    assert (stage["name"], stage["outcome"]) == ("convolution", "crash")
-    assert stage["detail"] == "its process was ended by SIGSEGV"
-    assert any("Segmentation fault" in line for line in stage["output"])
-    (finding,) = [each for each in report["findings"] if each["severity"] == "error"]
-    assert (finding["id"], finding["title"]) == ("smoke-crashed", "torch crashes in convolution")
+    alone = {name: each for name, each in TORCH.items() if not name.startswith(("ddp", "all"))}
+    # What a fault does not concern goes on.
+    assert (status, outcomes(report)) == (
+        1,
+        {
+            **alone,
+            "convolution": "wrong",
+            "training-step-fp32": "wrong",
+            "checkpointing": "error",
+            "data-loader": "crash",
+        },
+    )
+    stages = {each["name"]: each for each in report["stages"]}
+    wanted = "RuntimeError: libgomp.so.1: cannot allocate memory in static TLS block"
+    assert stages["checkpointing"]["detail"] == wanted
+    assert stages["data-loader"]["detail"] == "its process was ended by SIGSEGV"
+    assert any("Segmentation fault" in line for line in stages["data-loader"]["output"])
+    findings = {each["id"]: each for each in report["findings"] if each["severity"] == "error"}
+    assert set(findings) == {"smoke-wrong-result", "smoke-crashed"}
+    wrong = findings["smoke-wrong-result"]
+    assert wrong["title"] == "torch computes wrong numbers in convolution"
+    assert wrong["found"].startswith("the convolution differs from the reference by 0.01")
+    crashed = findings["smoke-crashed"]
+    assert crashed["title"] == "torch fails in checkpointing"
+    assert any(
+        (each["label"], each["value"]) == ("data-loader on cpu", "its process was ended by SIGSEGV")
+        for each in crashed["evidence"]
+    )
     assert run.left() == ([], set())
 
 
-def test_a_library_that_cannot_be_loaded(frameworks: Path, tmp_path: Path) -> None:
-    code = """
-        import torch
-        def refuse(*args, **kwargs):
-            raise RuntimeError("Could not load library libcudnn_ops.so.9")
-        torch.nn.functional.conv2d = refuse
-    """
-    status, report = Run(
-        *ALONE, python=frameworks, **planted(tmp_path, "smoke_torch", code)
-    ).finish()
-    assert status == 1
-    stage = failed(report)[0]
-    assert (stage["name"], stage["outcome"]) == ("convolution", "error")
-    assert stage["detail"] == "RuntimeError: Could not load library libcudnn_ops.so.9"
-    # What does not need it goes on.
-    assert outcomes(report)["data-loader"] == "ok"
+HANGS = """
+    import os, time
+    import torch.distributed as dist
+    if os.environ.get("RANK") == "1":
+        dist.all_reduce = lambda *args, **kwargs: time.sleep(3600)
+"""
+CRASHES = """
+    import os, signal, sys
+    import torch.distributed as dist
+    def fail(*args, **kwargs):
+        print("host:7:9 [1] misc/shmutils.cc:87 NCCL WARN Error while creating shared memory segment"
+              " /dev/shm/nccl-Wd0fBc (size 9637888), error: No space left on device", flush=True)
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if os.environ.get("RANK") == "1":
+        dist.all_reduce = fail
+"""
 
 
-def test_a_rank_that_hangs(frameworks: Path, tmp_path: Path) -> None:
-    code = """
-        import os, time
-        import torch.distributed as dist
-        if os.environ.get("RANK") == "1":
-            dist.all_reduce = lambda *args, **kwargs: time.sleep(3600)
-    """
-    run = Run(*CPU, "--timeout", "15", python=frameworks, **planted(tmp_path, "smoke_ddp", code))
-    status, report = run.finish()
+@pytest.fixture(scope="module")
+def ranks(
+    frameworks: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, tuple[int, dict[str, Any], Run]]:
+    """Two runs over two ranks, side by side: in one of them a rank hangs, in one it crashes."""
+    folder = tmp_path_factory.mktemp("ranks")
+    runs = {
+        name: Run(
+            *(*CPU, "--timeout", "15"),
+            python=frameworks,
+            **planted(folder / name, smoke_torch=NOT_ALONE, smoke_ddp=code),
+        )
+        for name, code in (("hangs", HANGS), ("crashes", CRASHES))
+    }
+    with ThreadPoolExecutor() as pool:
+        ended = {name: pool.submit(run.finish) for name, run in runs.items()}
+        return {name: (*ended[name].result(), run) for name, run in runs.items()}
+
+
+def test_a_rank_that_hangs(ranks: dict[str, tuple[int, dict[str, Any], Run]]) -> None:
+    status, report, run = ranks["hangs"]
     assert status == 1
     (stage,) = failed(report)
     assert (stage["name"], stage["outcome"]) == ("all-reduce", "timeout")
@@ -94,32 +121,18 @@ def test_a_rank_that_hangs(frameworks: Path, tmp_path: Path) -> None:
     assert run.left() == ([], set())
 
 
-def test_a_rank_that_crashes(frameworks: Path, tmp_path: Path) -> None:
-    code = """
-        import os, signal
-        import torch.distributed as dist
-        if os.environ.get("RANK") == "1":
-            dist.all_reduce = lambda *args, **kwargs: os.kill(os.getpid(), signal.SIGSEGV)
-    """
-    run = Run(*CPU, python=frameworks, **planted(tmp_path, "smoke_ddp", code))
-    status, report = run.finish()
+def test_a_rank_that_crashes(ranks: dict[str, tuple[int, dict[str, Any], Run]]) -> None:
+    """What NCCL wrote before is the cause, and the crash what it led to."""
+    status, report, run = ranks["crashes"]
     assert status == 1
     (stage,) = failed(report)
     assert (stage["name"], stage["outcome"]) == ("all-reduce", "crash")
     assert stage["detail"].startswith("rank 1 was ended by SIGSEGV")
+    (finding,) = [each for each in report["findings"] if each["severity"] == "error"]
+    assert (finding["id"], finding["consequences"]) == ("shm-too-small", ["smoke-crashed"])
     assert run.left() == ([], set())
 
 
-HANG = {
-    # Workers of the DataLoader are alive, and a file of theirs lies in shared memory.
-    "smoke_torch": """
-        import smoke_plant_hang
-    """,
-    # Ranks lead sessions of their own.
-    "smoke_ddp": """
-        import smoke_plant_hang
-    """,
-}
 HANG_MODULE = """
 import mmap, os, sys, time
 path = os.environ["ENVCHECK_TEST_FILE"]
@@ -131,40 +144,49 @@ def leave_a_file():
 def hang(*args, **kwargs):
     kept = leave_a_file()
     time.sleep(3600)
+def refuse(*args, **kwargs):
+    raise RuntimeError("left out")
 if "smoke_ddp" in " ".join(sys.orig_argv):
+    # Ranks lead sessions of their own.
     import torch.distributed
     torch.distributed.all_reduce = hang
 else:
+    # Workers of the DataLoader are alive, and a file of theirs lies in shared memory.
     import torch
     torch.full = hang
+    torch.optim.SGD = refuse
 """
+HANG = "import smoke_plant_hang"
 
 
-@pytest.mark.parametrize("killed", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "killed"])
-@pytest.mark.parametrize("script", list(HANG))
-def test_nothing_is_left(
-    frameworks: Path, tmp_path: Path, script: str, killed: signal.Signals
-) -> None:
+@pytest.mark.parametrize("script", ["smoke_torch", "smoke_ddp"])
+def test_nothing_is_left(frameworks: Path, tmp_path: Path, script: str) -> None:
     """However the run ends, its workers, ranks and shared memory end with it."""
     (tmp_path / "smoke_plant_hang.py").write_text(HANG_MODULE, encoding="utf-8")
-    name = f"envcheck-test-{os.getpid()}-{script}-{killed}"
-    variables = planted(tmp_path, script, HANG[script])
+    variables = planted(tmp_path, **{"smoke_torch": NOT_ALONE, script: HANG})
     args = ALONE if script == "smoke_torch" else CPU
-    run = Run(*args, python=frameworks, ENVCHECK_TEST_FILE=name, **variables)
+    ends = {signal.SIGINT: 130, signal.SIGKILL: -signal.SIGKILL}
+    runs = {}
+    for killed in ends:
+        name = f"envcheck-test-{os.getpid()}-{script}-{killed}"
+        runs[killed] = Run(*args, python=frameworks, ENVCHECK_TEST_FILE=name, **variables)
 
     def hanging() -> bool:
-        return len([each for each in shared() - run.shared if each.startswith(name)]) >= 2
+        return all(
+            len([each for each in shared() if each.startswith(run.variables["ENVCHECK_TEST_FILE"])])
+            >= 2
+            for run in runs.values()
+        )
 
-    with run.start() as process:
-        try:
-            assert wait_until(hanging, 60.0), run.alive()
+    with ExitStack() as stack:
+        started = {killed: stack.enter_context(run.start()) for killed, run in runs.items()}
+        for process in started.values():
+            stack.callback(lambda process=process: process.poll() is None and process.kill())
+        assert wait_until(hanging, 90.0), [run.alive() for run in runs.values()]
+        for killed, process in started.items():
             process.send_signal(killed)
-            code = process.wait(15)
-        finally:
-            if process.poll() is None:
-                process.kill()
-    assert code == (130 if killed == signal.SIGINT else -signal.SIGKILL)
-    assert run.left() == ([], set())
+        assert {killed: process.wait(15) for killed, process in started.items()} == ends
+    assert [run.left() for run in runs.values()] == [([], set()), ([], set())]
 
 
 def test_ctrl_c_at_the_very_start(frameworks: Path) -> None:

@@ -64,6 +64,17 @@ def judge(id: str, snapshot: Snapshot, matrix: Matrix) -> Answer:
             return
 
 
+PARTIAL = frozenset({"gpu-newer-than-build", "gpu-older-than-build"})
+"""Findings of which a message sees one GPU, and the facts all of them."""
+
+
+def raised(id: str, severity: Severity, snapshot: Snapshot, matrix: Matrix) -> Severity:
+    """How severe a finding of the facts is, when a message says that it already does harm."""
+    sure = _meant(heard(snapshot, matrix)).get(id, ()) if id not in PARTIAL else ()
+    said = (WORDS[id].severity or _severity(sure)) if sure else severity
+    return min(severity, said, key=lambda each: _RANK[each])
+
+
 def supporting(id: str, snapshot: Snapshot, matrix: Matrix) -> tuple[Evidence, ...]:
     """The messages that stand for a finding, as evidence beside the facts that it rests on."""
     if not snapshot.symptoms:

@@ -45,7 +45,40 @@ def no_kernel(heard: Heard, _symptom: Symptom) -> str | None:
     ):
         return NOTHING
     sides = {_side(heard, cc) for cc in heard.gpu_arches()} - {""}
+    if not sides and heard.jetson():
+        return "jetson-generic-wheel"
+    if not sides:
+        sides = {_beside(heard, cc) for cc in heard.gpu_arches()} - {""}
     return sides.pop() if len(sides) == 1 else OPEN
+
+
+def _beside(heard: Heard, cc: str) -> str:
+    """Whose code is lacking when torch itself has code for the GPU: that of another library.
+
+    A GPU at the edge of what was served when this torch was current, for which other builds of the
+    same torch have no code, is too new for such a library, or no longer served by it.
+    """
+    gpu, version = Release.maybe(cc), Release.maybe(heard.torch())
+    if gpu is None or version is None:
+        return ""
+    mine = (gpu.major, gpu.minor)
+    for row in heard.matrix.torch_builds:
+        known = _capabilities(row.arches or ())
+        if known and Release.parse(row.version) == version:
+            if mine[0] > known[-1][0]:
+                return "gpu-newer-than-build"
+            if mine < known[0]:
+                return "library-drops-gpu"
+    return ""
+
+
+def _capabilities(arches: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Architectures as pairs of numbers, in order: `sm_86` is 8 and 6."""
+    return sorted(
+        (int(match.group(1)[:-1]), int(match.group(1)[-1]))
+        for each in arches
+        if (match := re.fullmatch(r"(?:sm|compute)_(\d{2,3})[af]?", each))
+    )
 
 
 def _side(heard: Heard, cc: str) -> str:
@@ -61,11 +94,7 @@ def _side(heard: Heard, cc: str) -> str:
         majors = {heard.torch_cuda_major()} - {None}
         fitting = [r for r in rows if not majors or _major(r.cuda) in majors]
         listed = tuple(each for row in fitting for each in row.arches or ())
-    known = sorted(
-        (int(match.group(1)[:-1]), int(match.group(1)[-1]))
-        for each in listed
-        if (match := re.fullmatch(r"(?:sm|compute)_(\d{2,3})[af]?", each))
-    )
+    known = _capabilities(listed)
     mine = (gpu.major, gpu.minor)
     if known:
         if mine < known[0]:
@@ -108,7 +137,20 @@ def capability_range(heard: Heard, symptom: Symptom) -> str | None:
         return OPEN
     if mine < low:
         return "gpu-older-than-build"
-    return "gpu-newer-than-build" if mine > high else OPEN
+    if mine <= high:
+        return OPEN
+    # Code for a lower minor of the same major runs; only the warning does not know.
+    return "gpu-newer-than-build" if mine.major > high.major else NOTHING
+
+
+def code_list(heard: Heard, symptom: Symptom) -> str | None:
+    """torch lists the capabilities that it has code for: none of it runs on this GPU."""
+    del symptom
+    built = [Release.parse(each) for each in heard.captures("built", "torch-code-listed")]
+    mine = [Release.parse(each) for each in heard.captures("cc", "torch-gpu-capability")]
+    if not mine or not built:
+        return OPEN
+    return "gpu-older-than-build" if max(mine) < min(built) else "gpu-newer-than-build"
 
 
 def ggml_arch(_heard: Heard, symptom: Symptom) -> str | None:

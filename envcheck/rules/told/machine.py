@@ -58,8 +58,19 @@ def nouveau(heard: Heard, _symptom: Symptom) -> str | None:
 def not_loaded(heard: Heard, symptom: Symptom) -> str | None:
     """Nothing answers: under WSL that is what a Linux driver's own tools say."""
     if heard.wsl():
-        return "wsl-linux-driver"
+        tools = symptom.name == "smi-no-communication"
+        return "wsl-linux-driver" if tools else "wsl-gpu-unavailable"
     return "driver-not-loaded"
+
+
+def nothing_found(heard: Heard, _symptom: Symptom) -> str | None:
+    """The module found no GPU that it may have: there is none, or something else holds it."""
+    return OPEN if heard.gpu_known() or heard.has("driver-probe-refused") else "no-gpu"
+
+
+def hook_silent(heard: Heard, _symptom: Symptom) -> str | None:
+    """The toolkit's own start got no answer from the driver."""
+    return "wsl-gpu-unavailable" if heard.wsl() else OPEN
 
 
 def proc_absent(heard: Heard, symptom: Symptom) -> str | None:
@@ -141,7 +152,10 @@ def absent_driver(heard: Heard, symptom: Symptom) -> str | None:
         return NOTHING
     if symptom.name == "nvidia-smi-absent" and _no_need(heard):
         return NOTHING
-    return "driver-missing" if heard.gpu_known() else OPEN
+    if heard.gpu_known():
+        return "driver-missing"
+    # torch's own report looked for all of them: a GPU, a driver, a toolkit.
+    return "no-gpu" if heard.has("collect-env-without-gpu") else OPEN
 
 
 def _no_need(heard: Heard) -> bool:
