@@ -31,6 +31,8 @@ def main() -> int:
     parser.add_argument("--against", help="a lock to compare with")
     args = parser.parse_args()
     against = ("--against", str(Path(args.against).resolve())) if args.against else ()
+    # Inherited by what is measured.
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     with tempfile.TemporaryDirectory(prefix="envcheck-fleet-") as folder:
         size = _write(Path(folder), args.count)
         print(f"{args.count} reports, {size / 1e6:.0f} MB")
@@ -68,13 +70,10 @@ def _doctor(machine: Path) -> str:
 
 
 def _measured(*args: str) -> tuple[float, float]:
-    """Seconds and MiB of one run that may use one core."""
+    """Seconds and MiB of one run."""
     command = [sys.executable, "-m", "envcheck", "fleet", "report", *args]
-    core = min(os.sched_getaffinity(0))
     started = time.perf_counter()
-    child = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, preexec_fn=lambda: os.sched_setaffinity(0, {core})
-    )
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, _, usage = os.wait4(child.pid, 0)
     child.returncode = 0
     return time.perf_counter() - started, usage.ru_maxrss / 1024

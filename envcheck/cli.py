@@ -174,6 +174,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _fail(str(error), error.exit_code, words, args)
     except KeyboardInterrupt:
         code = _fail("interrupted", INTERRUPTED, words, args)
+    except MemoryError:
+        code = _fail("out of memory", INTERNAL, words, args)
     except Exception as error:  # a user is owed a line and a status, not a traceback
         message = f"internal error, please report it: {type(error).__name__}: {error}"
         code = _fail(message, INTERNAL, words, args)

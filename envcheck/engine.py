@@ -236,7 +236,8 @@ def _verdict(
 
 def _ask_next(snapshot: Snapshot, unknowns: tuple[Unknown, ...]) -> tuple[Fix, ...]:
     """What would settle the open questions."""
-    if not snapshot.source.startswith("image:") and any(each.kind == "missing" for each in unknowns):
+    of_image = snapshot.source.startswith("image:")
+    if not of_image and any(each.kind == "missing" for each in unknowns):
         return (
             Fix(
                 title="Run it as root, outside a container: it reads more there",

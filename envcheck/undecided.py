@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from envcheck.model.finding import Finding
     from envcheck.model.snapshot import Snapshot
 
+_UNSEEN = frozenset({"cuda-not-available", "tensorflow-sees-no-gpu"})
+"""Messages by which frameworks say that they see no GPU."""
+
 UNEXPLAINED = "cause"
 """Name under which a text's unexplained trouble is listed among the open questions."""
 
@@ -52,9 +55,12 @@ def open_questions(
 
 def _trouble(snapshot: Snapshot) -> str:
     """What the text says does not work; empty when it says of nothing that it does not."""
+    env_says = any(each.gpu_available for each in snapshot.env.frameworks or ())
     for framework in snapshot.env.frameworks or ():
         if framework.gpu_available is False and not framework.hip and not framework.xpu:
             return f"{framework.name} says that no GPU is available, and this text does not say why"
+    if not env_says and _UNSEEN & {each.name for each in snapshot.symptoms}:
+        return "a framework sees no GPU, and this text does not say why"
     for name, answer in (
         ("the CUDA driver library", snapshot.host.driver.libcuda),
         ("NVML", snapshot.host.driver.nvml),

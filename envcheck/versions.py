@@ -10,6 +10,8 @@ import functools
 import re
 from dataclasses import dataclass
 
+_LONGEST = 200
+"""Characters of a version; Python refuses to read numbers of thousands of digits."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 
 
@@ -87,7 +89,7 @@ class Release:
 def _parsed(text: str) -> Release | None:
     """Remembered, since rules read the same few thousand versions of the tables over and over."""
     match = _NUMBER.match(text.strip().split(":", 1)[-1].lstrip("vV"))
-    if match is None:
+    if match is None or len(match.group()) > _LONGEST:
         return None
     number = match.group()
     return Release(number, tuple(int(part) for part in number.split(".")))

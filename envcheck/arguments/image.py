@@ -51,11 +51,11 @@ examples:
 {_EXIT}"""
 
 _CHECK = """\
-Starts a container of the image with the GPUs of this machine, by the way that this engine is set up
-for (a CDI device, NVIDIA's runtime, or --gpus), and runs 'envcheck doctor' in it: the envcheck of the
-image where it has this release, else this one, copied into the container, which is removed afterwards.
-Where the engine refuses GPUs, its words become a finding, and the image's environment is judged with
-the driver of this machine."""
+Starts a container of the image with the GPUs of this machine, in the way that this engine is set up
+for (a CDI device, NVIDIA's runtime, or --gpus), and runs 'envcheck doctor' in it: the one of the
+image where that is of this release, else this one, copied into the container. The container is
+removed afterwards. Where the engine refuses GPUs, its words become a finding, and the image's
+environment is judged with the driver of this machine."""
 
 _CHECK_END = f"""\
 examples:

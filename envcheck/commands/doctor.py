@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 def run(args: Namespace) -> int:
     """Run the command; the exit status is the same in every format."""
     form = wanted_format(args)
-    if args.report:
-        from envcheck.commands import reports
-
-        return reports.run(args, form, Judgement(args))
     if args.image is not None:
         from envcheck.commands import image
 
         return image.run_doctor(args, form, Judgement(args))
+    if args.report:
+        from envcheck.commands import reports
+
+        return reports.run(args, form, Judgement(args))
     # A mistake in what was asked shows before anything is probed; with nothing asked, rules and
     # tables are loaded while the machine answers.
     judgement = (
@@ -113,6 +113,10 @@ class Judgement:
             # A text has no day of its own, and is judged by the tables of today.
             today=today() if snapshot.source == "report" else None,
         )
+        if snapshot.source.startswith("image:"):
+            from envcheck.commands.image import in_dockerfile
+
+            report = in_dockerfile(report)
         if self._lock is not None:
             report = self._compared(report, self._lock)
         return report, exit_code(report, args.fail_on, require_gpu=args.require_gpu)

@@ -1,4 +1,4 @@
-"""`envcheck image` and `envcheck doctor --image`: images built, checked, and judged by their files."""
+"""`envcheck image` and `envcheck doctor --image`: images built, run, and judged by their files."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from envcheck.commands.doctor import Judgement
     from envcheck.image.engine import Engine, EngineFacts, Image
     from envcheck.image.inside import Answer, Package
+    from envcheck.model.finding import Fix, Report
     from envcheck.model.snapshot import Snapshot
 
 RUN_SECONDS = 180.0
 """Seconds that a container gets to answer, and with a smoke test this and the next."""
 SMOKE_SECONDS = 1800.0
+_INSTALLERS = ("pip ", "python", "uv ", "conda ", "mamba ", "poetry ", "pdm ")
+"""Starts of commands that change an environment."""
 
 
 def run(args: Namespace) -> int:
@@ -70,6 +73,27 @@ def _host(args: Namespace) -> Snapshot:
     return take_snapshot(Live(), timeout=args.timeout)
 
 
+def in_dockerfile(report: Report) -> Report:
+    """The report on an image, its ways out of package trouble named as what they are there.
+
+    What is typed into a running container is lost with it.
+    """
+    python = report.snapshot.env.python
+    starts = tuple(each for each in (python.prefix, python.executable) if each)
+
+    def meant(fix: Fix) -> Fix:
+        own = any(
+            each.startswith(_INSTALLERS) or each.split(" ")[0].startswith(starts)
+            for each in fix.commands
+        )
+        return dataclasses.replace(fix, title=f"In the Dockerfile: {fix.title}") if own else fix
+
+    findings = (
+        dataclasses.replace(each, fix=tuple(map(meant, each.fix))) for each in report.findings
+    )
+    return dataclasses.replace(report, findings=tuple(findings))
+
+
 # -- run -------------------------------------------------------------------------------------------
 
 
@@ -95,9 +119,8 @@ def _check(args: Namespace) -> int:
         snapshot = _by_files(engine, image, host, args)
     else:
         snapshot = _combined(answer, host, image, facts)
-    snapshot = _with_refusals(
-        snapshot, answer, judgement, engine.name, asked=args.gpus == "all"
-    )
+    expected = args.gpus == "all" or (_has_gpu(host) and _for_gpus(snapshot))
+    snapshot = _with_refusals(snapshot, answer, judgement, engine.name, expected=expected)
     return judgement.report(snapshot, form)
 
 
@@ -125,8 +148,17 @@ def _run(
 
 def _has_gpu(host: Snapshot) -> bool:
     """Whether this machine has a GPU that containers could be given."""
-    devices = [each for each in host.host.pci or () if (each.class_code or "")[:2] == "03"]
+    devices = [
+        each
+        for each in host.host.pci or ()
+        if each.vendor == "10de" and (each.class_code or "")[:2] == "03"
+    ]
     return bool(host.host.gpus or devices or host.host.jetson)
+
+
+def _for_gpus(snapshot: Snapshot) -> bool:
+    """Whether an image holds anything that was built for GPUs, as far as is known."""
+    return any(not each.cpu_only for each in snapshot.env.frameworks or ())
 
 
 def _package() -> Package:
@@ -158,15 +190,17 @@ def _combined(answer: Answer, host: Snapshot, image: Image, facts: EngineFacts) 
 
 
 def _with_refusals(
-    snapshot: Snapshot, answer: Answer, judgement: Judgement, engine: str, *, asked: bool
+    snapshot: Snapshot, answer: Answer, judgement: Judgement, engine: str, *, expected: bool
 ) -> Snapshot:
-    """Add what the engine said where it gave no GPU: as messages that are known, and as a gap."""
+    """Add what the engine said where it gave no GPU: as a gap, and as messages that are known.
+
+    An image for the CPU lacks nothing, and a machine without a GPU has none to give: then it is no
+    fault of the engine, unless somebody says that there should be one.
+    """
     from envcheck.symptoms.scan import scan
 
     if not answer.refusals or answer.request != "none":
         return snapshot
-    # An image for the CPU lacks nothing, unless somebody says that it should have GPUs.
-    needed = asked or any(not each.cpu_only for each in snapshot.env.frameworks or ())
     last = answer.refusals[-1]
     words = " ".join(last.words.split())
     gap = Gap(path="host.container", reason=f"{engine} refused {last.request}: {words}")
@@ -178,7 +212,7 @@ def _with_refusals(
     say(f"envcheck: {gap.reason}")
     return dataclasses.replace(
         snapshot,
-        symptoms=(*snapshot.symptoms, *(symptoms if needed else ())),
+        symptoms=(*snapshot.symptoms, *(symptoms if expected else ())),
         gaps=(*snapshot.gaps, gap),
     )
 

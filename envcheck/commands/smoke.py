@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from envcheck.model.environment import Framework
     from envcheck.model.smoke import Smoke, Stage
     from envcheck.model.snapshot import Snapshot
+    from envcheck.model.symptom import Symptom
     from envcheck.probe.source import Source
     from envcheck.probe.target import Target
     from envcheck.smoke.child import Child
@@ -91,7 +92,9 @@ def with_smoke(
     request, skipped = _request(snapshot, source, _complete(args))
     with _Progress() as progress:
         outcome = run_smoke(request, source.variables, progress.show, early)
-    return _merged(snapshot, outcome, skipped, source, matrix)
+    # Its launcher's arguments are for several machines.
+    machines = bool(request.launcher)
+    return _merged(snapshot, outcome, skipped, source, matrix, machines=machines)
 
 
 def _start_early(source: Source, args: Namespace) -> Child | None:
@@ -199,6 +202,8 @@ def _merged(
     skipped: tuple[Stage, ...],
     source: Source,
     matrix: Matrix | None,
+    *,
+    machines: bool,
 ) -> Snapshot:
     """The snapshot with the stages, what frameworks said, and the messages that are known."""
     from envcheck.probe.quiet import Quiet
@@ -220,7 +225,7 @@ def _merged(
         snapshot,
         env=dataclasses.replace(snapshot.env, frameworks=frameworks),
         smoke=smoke,
-        symptoms=(*snapshot.symptoms, *_symptoms(smoke, matrix)),
+        symptoms=(*snapshot.symptoms, *_symptoms(smoke, matrix, machines=machines)),
     )
 
 
@@ -235,19 +240,23 @@ def _told(framework: Framework, said: Said | None, redact: Any) -> Framework:
     )
 
 
-def _symptoms(smoke: Smoke, matrix: Matrix | None) -> Iterator[Any]:
-    """Known messages in the output of stages that failed."""
-    try:
-        from envcheck.symptoms.scan import scan
-    except ImportError:
-        return
+LOOPBACK = frozenset({"gloo-loopback", "bootstrap-virtual-interface"})
+"""Messages about an interface that leads to no other machine; within one it serves well."""
+
+
+def _symptoms(smoke: Smoke, matrix: Matrix | None, *, machines: bool) -> Iterator[Symptom]:
+    """Known messages in the output of stages that failed; `machines`: over several of them."""
     if matrix is None:
         return
     for stage in smoke.stages:
         if stage.outcome in {"ok", "skipped"}:
             continue
+        from envcheck.symptoms.scan import scan
+
         lines = (stage.detail, *stage.output)
-        yield from scan(lines, matrix, via=f"smoke: {stage.framework} {stage.name}")
+        for each in scan(lines, matrix, via=f"smoke: {stage.framework} {stage.name}"):
+            if machines or each.name not in LOOPBACK:
+                yield each
 
 
 class _Progress:

@@ -55,7 +55,7 @@ def render(fleet: Fleet) -> str:
                 for each in fleet.findings
             ],
         ),
-        ("envcheck_host_verdict", "1 for the verdict of a host.", _verdicts(fleet.nodes)),
+        ("envcheck_host_verdict", "1 for the verdict of a host.", _verdicts(fleet)),
         ("envcheck_host_finding", "1 for each finding of a host.", _findings(fleet.nodes)),
         (
             "envcheck_host_drift_fields",
@@ -80,9 +80,11 @@ def render(fleet: Fleet) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _verdicts(nodes: Iterable[Node]) -> Iterator[Sample]:
-    for node in nodes:
+def _verdicts(fleet: Fleet) -> Iterator[Sample]:
+    for node in fleet.nodes:
         yield {"host": node.name, "verdict": node.verdict}, 1
+    for absent in words.unjudged(fleet):
+        yield {"host": absent.name, "verdict": absent.kind}, 1
 
 
 def _findings(nodes: Iterable[Node]) -> Iterator[Sample]:

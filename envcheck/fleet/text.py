@@ -80,7 +80,7 @@ class _Page:
 
     def _hosts(self, group: Group) -> list[str]:
         names = words.listed(group.hosts, self._most)
-        text = f"{words.hosts(len(group.hosts))} with {one_line(group.gpus)}: {names}"
+        text = f"{words.equipped(group)}: {names}"
         return wrap(text, self._width, first=2, hanging=4)
 
     def _findings(self, fleet: Fleet) -> Iterator[str]:

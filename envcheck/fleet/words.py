@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from envcheck.errors import RecordingError, UndeterminedError
+from envcheck.fleet.stack import NONE
 from envcheck.report.foreign import one_line
 
 if TYPE_CHECKING:
@@ -19,6 +20,12 @@ SHOWN = 6
 def hosts(count: int) -> str:
     """`1 host`, `12 hosts`."""
     return f"{count} host" if count == 1 else f"{count} hosts"
+
+
+def equipped(group: Group) -> str:
+    """`3 hosts with 8 x NVIDIA H200`."""
+    gpus = "without a GPU" if group.gpus == NONE else f"with {one_line(group.gpus)}"
+    return f"{hosts(len(group.hosts))} {gpus}"
 
 
 def listed(names: Sequence[str], most: int | None = SHOWN) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import time
 from typing import TYPE_CHECKING
 
@@ -21,9 +20,8 @@ if TYPE_CHECKING:
 TAIL = 12
 """Lines of a failed step's output that are shown."""
 
-_STEP = re.compile(r"^#(\d+) (?:\d+\.\d+ )?(.*)$")
+_STEP = re.compile(r"^#(?P<number>\d+) (?P<time>\d+\.\d+ )?(?P<text>.*)$")
 _DIGEST = re.compile(r"^#\d+ sha256:[0-9a-f]{64}$")
-_NOISE = re.compile(r"^(?:DONE|CACHED|sha256:|extracting|transferring|resolve |\.\.\.$|$)")
 _FAILED = re.compile(
     r'process "(?P<new>.*)" did not complete|executor failed running \[(?P<old>.*)\]: exit code'
     r'|building at STEP "RUN (?P<podman>.*)": while running runtime'
@@ -31,9 +29,9 @@ _FAILED = re.compile(
 _FROM = re.compile(r"load metadata for (\S+?):?$|FROM (\S+)", re.MULTILINE)
 _WHERE = re.compile(r"^(Dockerfile|Containerfile|\S*[Dd]ockerfile\S*):(\d+)$", re.MULTILINE)
 _ERROR = re.compile(
-    r"^(?:(?:ERROR|Error|error)(?: response from daemon)?:\s*)?(?:failed to solve(?:[\w .]*:)?)\s*(.+)$"
-    r"|^(?:ERROR|Error|error)(?: response from daemon)?:\s*(.+)$",
-    re.MULTILINE,
+    r"^(?:ERROR: )?failed to solve(?:[\w .]*:)?\s*(.+)$"
+    r"|^error(?: response from daemon)?:\s*(.+)$",
+    re.MULTILINE | re.IGNORECASE,
 )
 _OLD_BUILDKIT = 23
 """Release of docker's command from which on BuildKit comes as a plugin."""
@@ -101,6 +99,8 @@ def build(
     Raises:
         EngineError: the engine cannot build.
     """
+    import subprocess
+
     started = time.monotonic()
     argv, variables = _command(engine)
     command = [*argv, *options, "--tag", tag, str(folder)]
@@ -184,22 +184,12 @@ def _short(command: str) -> str:
 
 
 def _step_output(lines: list[str]) -> tuple[str, ...]:
-    """The last lines of the step that printed last before the error."""
-    numbers = [match.group(1) for line in lines if (match := _STEP.match(line))]
-    failed = [
-        match.group(1)
-        for line in lines
-        if (match := _STEP.match(line)) and match.group(2).startswith("ERROR")
-    ]
-    if not numbers:
+    """The last lines that the failed step printed, else those of the last step."""
+    steps = [match for line in lines if (match := _STEP.match(line))]
+    if not steps:
         return tuple(line for line in lines if line.strip())[-TAIL:]
-    number = failed[-1] if failed else numbers[-1]
-    output = [
-        match.group(2)
-        for line in lines
-        if (match := _STEP.match(line))
-        and match.group(1) == number
-        and not _NOISE.match(match.group(2))
-        and not match.group(2).startswith(("ERROR", "["))
-    ]
+    failed = [each["number"] for each in steps if not each["time"] and each["text"][:6] == "ERROR:"]
+    number = (failed or [steps[-1]["number"]])[-1]
+    # What a step prints stands behind the time; without one it is BuildKit that talks.
+    output = [each["text"] for each in steps if each["number"] == number and each["time"]]
     return tuple(output[-TAIL:])

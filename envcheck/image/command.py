@@ -142,9 +142,7 @@ class CommandEngine:
             return Ran(started=False, code=error.code, stderr=error.words)
 
     @contextlib.contextmanager
-    def _created(
-        self, image: Image, argv: tuple[str, ...], request: GpuRequest
-    ) -> Iterator[str]:
+    def _created(self, image: Image, argv: tuple[str, ...], request: GpuRequest) -> Iterator[str]:
         program, *arguments = argv
         done = self._run(
             "create",

@@ -132,20 +132,28 @@ def open_engine(name: str | None = None, reference: str | None = None) -> Engine
         if reference is None or name is not None or engine.image(reference) is not None:
             return engine
         usable.append(engine)
-    if usable:
+    # An engine that is there and does not work says more than one that is not there; it may be the
+    # one that has the image.
+    told = next((each for each in troubles if each.kind != "missing"), None)
+    if told is None and usable:
         return usable[0]
-    # An engine that is there and does not work says more than one that is not there.
-    raise next((each for each in troubles if each.kind != "missing"), troubles[0])
+    raise told or troubles[0]
 
 
 def _open(name: str) -> Engine:
     from envcheck.image.command import CommandEngine, find_program
 
+    program = find_program(name)
     if name == "docker" and not _other_context():
-        sdk = _sdk()
+        try:
+            sdk = _sdk()
+        except EngineError:
+            # Without docker's command there need not be a docker that could run.
+            if program is not None or os.environ.get("DOCKER_HOST"):
+                raise
+            sdk = None
         if sdk is not None:
             return sdk
-    program = find_program(name)
     if program is None:
         words = f"looked for {name} on PATH" if name != "docker" else "looked for docker, podman"
         raise EngineError("missing", name, f"{words}: not found")
@@ -169,7 +177,7 @@ def _sdk() -> Engine | None:
 
 
 def _other_context() -> bool:
-    """Whether docker's command would talk to another daemon than the SDK, which knows no contexts."""
+    """Whether docker's command talks to another daemon than the SDK, which knows no contexts."""
     import json
     from pathlib import Path
 

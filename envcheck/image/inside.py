@@ -108,7 +108,7 @@ def run_inside(
     """
     refusals: list[Refusal] = []
     for request in (*requests, "none"):
-        answer = _attempt(engine, image, flags, request, package, timeout)  # type: ignore[arg-type]
+        answer = _attempt(engine, image, flags, request, package, timeout)
         if isinstance(answer, Refusal):
             refusals.append(answer)
             continue

@@ -147,7 +147,8 @@ def facts(
     config = read(f"{python.prefix}/pyvenv.cfg") if python.prefix != python.base else None
     elf = None
     if python.real is not None and tree.entries[python.real].kept:
-        elf = elf_headers.elf(str(tree.place(python.real))) or {"unreadable": True}
+        place = str(tree.place(python.real))
+        elf = elf_headers.elf(place) or {"unreadable": True}  # type: ignore[no-untyped-call]
         elf["path"] = python.real
     return {
         "version": _version(python, series, config, read, variables),
@@ -191,7 +192,13 @@ def _version(
 
 def c_library(tree: Tree) -> str | None:
     """`glibc 2.36` by what the library says of itself, `musl`, or None."""
-    for folder in ("/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib"):
+    for folder in (
+        "/lib/x86_64-linux-gnu",
+        "/lib/aarch64-linux-gnu",
+        "/lib64",
+        "/usr/lib64",
+        "/lib",
+    ):
         path = tree.resolve(f"{folder}/libc.so.6")
         if path is not None and tree.entries[path].kept:
             match = _LIBC.search(tree.place(path).read_bytes())

@@ -6,11 +6,11 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from envcheck.model.host import Container, Engine
-from envcheck.model.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from envcheck.image.engine import EngineFacts, Image
     from envcheck.image.read import Inside
+    from envcheck.model.snapshot import Snapshot
 
 PREFIX = "image:"
 """Start of the source of snapshots of images."""
@@ -32,9 +32,7 @@ def joined(host: Snapshot, inside: Inside, image: Image, engine: EngineFacts) ->
         source=f"{PREFIX}{image.reference}",
         host=dataclasses.replace(
             host.host,
-            os=dataclasses.replace(
-                system, name=both or system.name, glibc=inside.os.glibc or None
-            ),
+            os=dataclasses.replace(system, name=both or system.name, glibc=inside.os.glibc or None),
             container=Container(
                 visible_devices=variables.get("NVIDIA_VISIBLE_DEVICES"),
                 driver_capabilities=variables.get("NVIDIA_DRIVER_CAPABILITIES"),

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from envcheck.image.source import ImageFiles
 from envcheck.image.tree import Tree, unpack
 from envcheck.model.base import model
-from envcheck.model.environment import Environment
-from envcheck.model.host import Os
-from envcheck.model.snapshot import Gap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from envcheck.image.engine import Engine, Image
+    from envcheck.model.environment import Environment
+    from envcheck.model.host import Os
+    from envcheck.model.snapshot import Gap
 
 
 @model
@@ -34,7 +34,7 @@ def read_image(
     *,
     python: str | None = None,
     timeout: float = 10.0,
-    progress: Callable[[int], None] = int,
+    progress: Callable[[int], object] = int,
 ) -> Inside:
     """Unpack what says of what an image is made, and describe it.
 

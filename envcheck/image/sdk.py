@@ -114,9 +114,7 @@ class SdkEngine:
             )
 
     @contextlib.contextmanager
-    def _created(
-        self, image: Image, argv: tuple[str, ...], request: GpuRequest
-    ) -> Iterator[Any]:
+    def _created(self, image: Image, argv: tuple[str, ...], request: GpuRequest) -> Iterator[Any]:
         from docker.errors import APIError
         from docker.types import LogConfig
 

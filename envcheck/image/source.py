@@ -7,7 +7,8 @@ import json
 import time
 from typing import TYPE_CHECKING
 
-from envcheck.image import interpreter, loader_cache
+from envcheck.image import interpreter as pythons
+from envcheck.image import loader_cache
 from envcheck.paths import payload
 from envcheck.probe.answers import MARKER
 from envcheck.probe.driver_files import LDCONFIG
@@ -105,7 +106,7 @@ class ImageFiles:
             machine = _MACHINES.get(self._image.architecture or "", self._image.architecture or "")
             return Result(outcome="ok", code=0, stdout=f"{machine}\n")
         if command.name == GETCONF.name:
-            library = interpreter.c_library(self._tree) or ""
+            library = pythons.c_library(self._tree) or ""
             return Result(outcome="ok", code=0, stdout=f"{library}\n")
         return _NOT_RUN
 
@@ -120,16 +121,16 @@ class ImageFiles:
             return None
 
     def _inspect(self, command: Command) -> Result:
-        """Let the payload read the unpacked files, and put the paths of the image into its answer."""
+        """Let the payload read the unpacked files, and give its answer the paths of the image."""
         given = _options(command.argv)
-        python: interpreter.Interpreter | None = None
+        python: pythons.Interpreter | None = None
         if "--prefix" in given:
             prefix, sites = given["--prefix"][0], tuple(given.get("--site", ()))
         else:
             path = command.argv[0]
             if self._tree.resolve(path) is None:
                 return Result(outcome="missing", error=f"{path}: not in the image")
-            python = interpreter.look(
+            python = pythons.look(
                 self._tree, path, self._quiet_read, self._variables, self._image.user
             )
             prefix, sites = python.prefix, python.sites
@@ -153,7 +154,7 @@ class ImageFiles:
     def _outside(self, path: str) -> str:
         return f"{self.root}/{path.lstrip('/')}" if path != "/" else self.root
 
-    def _translated(self, result: Result, python: interpreter.Interpreter | None) -> Result:
+    def _translated(self, result: Result, python: pythons.Interpreter | None) -> Result:
         """The payload's answer with the image's own paths, and what is known of its Python."""
         # In JSON a path needs no quoting that its prefix would not need too.
         text = result.stdout.replace(json.dumps(self.root, ensure_ascii=False)[1:-1] + "/", "/")
@@ -164,7 +165,7 @@ class ImageFiles:
             data = json.loads(tail)
         except ValueError:
             return dataclasses.replace(result, stdout=text)
-        data["python"] = interpreter.facts(
+        data["python"] = pythons.facts(
             self._tree, python, self._quiet_read, self._variables, self._image.architecture
         )
         return dataclasses.replace(result, stdout=f"{head}{marker}{json.dumps(data)}\n")

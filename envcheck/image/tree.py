@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal
 
 from envcheck.image.trouble import EngineError
@@ -19,6 +18,7 @@ from envcheck.probe.loader import CUDA_NAMES
 if TYPE_CHECKING:
     import tarfile
     from collections.abc import Callable
+    from pathlib import Path
 
 Kind = Literal["file", "directory", "link", "char", "block", "other"]
 
@@ -30,7 +30,7 @@ _MOST_LINKS = 40
 
 _TEXT = re.compile(
     r"\.(?:dist|egg)-info(?:/(?:METADATA|WHEEL|RECORD|INSTALLER|direct_url\.json|PKG-INFO))?$"
-    r"|\.(?:egg-link|pth)$"
+    r"|\.egg-link$"
     r"|/(?:pyvenv\.cfg|pipx_metadata\.json|EXTERNALLY-MANAGED|patchlevel\.h)$"
     r"|/conda-meta/[^/]+\.json$"
     r"|/(?:torch|jaxlib|tensorflow|torchvision|torchaudio)/version\.py$"
@@ -122,7 +122,7 @@ class Tree:
 
 
 def unpack(
-    stream: IO[bytes], tree: Tree, engine: str = "docker", progress: Callable[[int], None] = int
+    stream: IO[bytes], tree: Tree, engine: str = "docker", progress: Callable[[int], object] = int
 ) -> None:
     """Read a tar stream to its end.
 
@@ -154,9 +154,7 @@ def unpack(
         pass
 
 
-def _take(
-    tree: Tree, archive: tarfile.TarFile, member: tarfile.TarInfo, spool: IO[bytes]
-) -> None:
+def _take(tree: Tree, archive: tarfile.TarFile, member: tarfile.TarInfo, spool: IO[bytes]) -> None:
     path = _clean(member.name)
     if path == "/" or "\0" in path:
         return
@@ -234,14 +232,13 @@ class _Noted:
 
 def _headers(spool: IO[bytes], file: IO[bytes], size: int) -> None:
     """Write a file of full length that holds what is read of a shared object, and nothing else."""
+    import contextlib
     import struct
 
     noted = _Noted(spool)
-    try:
-        elf_headers.dynamic_section(noted)
-    except (OSError, struct.error, ValueError, OverflowError):
-        # The reader will come to the same end.
-        pass
+    # What stops it will stop the reader of what is written here too.
+    with contextlib.suppress(OSError, struct.error, ValueError, OverflowError):
+        elf_headers.dynamic_section(noted)  # type: ignore[no-untyped-call]
     for at, data in noted.pieces:
         file.seek(at)
         file.write(data)

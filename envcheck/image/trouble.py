@@ -35,9 +35,8 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         "not-running",
         re.compile(
             r"Cannot connect to the Docker daemon|Is the docker daemon running"
-            r"|Cannot connect to Podman|unable to connect to Podman|connection refused"
-            r"|Error while fetching server API version|error during connect"
-            r"|dial unix [^\n]*no such file",
+            r"|Cannot connect to Podman|unable to connect to Podman|error during connect"
+            r"|Error while fetching server API version|dial unix [^\n]*(?:no such file|refused)",
             re.I,
         ),
     ),
@@ -52,7 +51,7 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
             r"|toomanyrequests|manifest (?:for [^\n]* )?(?:not found|unknown)|no such host"
             r"|failed to resolve (?:source metadata|reference)|failed to do request"
             r"|error pinging (?:container|docker) registry|initializing source docker://"
-            r"|no matching manifest|i/o timeout|TLS handshake timeout|x509:"
+            r"|no matching manifest|dial tcp [^\n]*(?:refused|timeout)|TLS handshake timeout|x509:"
             r"|(?<!/)\bnot found(?=\s*$)",
             re.I | re.M,
         ),

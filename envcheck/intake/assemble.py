@@ -127,7 +127,7 @@ def _driver(found: Collected, gpus: tuple[Gpu, ...] | None) -> Driver:
     libcuda = answers.get("libcuda")
     if libcuda is None and _cuda_works(found):
         libcuda = ProbeAnswer(outcome="ok", code=0)
-    works = any(each.outcome == "ok" for each in answers.values()) or gpus
+    works = any(each.outcome == "ok" for each in (*answers.values(), libcuda) if each) or gpus
     return Driver(
         version=version,
         module_version=module,

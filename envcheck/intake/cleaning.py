@@ -7,6 +7,7 @@ import re
 import string
 
 from envcheck.errors import NoTextError
+from envcheck.intake.locales import english
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -27,6 +28,11 @@ _WORKER = re.compile(
 )
 _RANK = re.compile(r"^ ?\d{1,4}: ", re.MULTILINE)
 _PERCENT = re.compile(r"%20|%22|%27|%2F|%3A|%28|%29", re.IGNORECASE)
+_CELLS = re.compile(
+    r"^[ \t]*\|[ \t]*([A-Z][\w ()?/-]{2,40}?)[ \t]*\|[ \t]*([^|\n]{1,200}?)[ \t]*\|[ \t]*$",
+    re.MULTILINE,
+)
+"""A row of a table of two columns, as somebody typed what a report says."""
 _PROMPT = re.compile(r"^(?:>>> |\.\.\. |In \[\d+\]: |Out\[\d+\]: )", re.MULTILINE)
 _TAG = re.compile(r"</?(?:details|summary|pre|code|p|br|div|span|b|i|strong|em)\b[^>\n]{0,80}>")
 _ESCAPED_LINES = re.compile(r"(?:\\n[^\n\\]{0,2000}?){3,}")
@@ -163,6 +169,9 @@ def lines(text: str) -> tuple[str, ...]:
         text = _ESCAPED_LINES.sub(lambda match: match.group().replace("\\n", "\n"), text)
     if "%20" in text:
         text = _PERCENT.sub(lambda match: chr(int(match.group()[1:], 16)), text)
+    text = english(text)
+    if "| " in text:
+        text = _CELLS.sub(r"\1: \2", text)
     if _labelled(text):
         text = _RANK.sub("", text)
     if "<" in text:

@@ -39,6 +39,10 @@ _VARIABLE = re.compile(
     r"""[ \t]*[=:][ \t]*["']?([^"'\n]*?)["']?(?=[ \t;]|$|["'])""",
     re.MULTILINE,
 )
+_ECHOED = re.compile(
+    r"\becho[ \t]+[\"']?\$\{?([A-Z_]{4,40})\}?[\"']?[ \t]*\n[ \t]*([^\s$>#][^\n]{0,1999}|-1)$",
+    re.MULTILINE,
+)
 _WANTED = re.compile(
     r"LD_LIBRARY_PATH|LD_PRELOAD|CUDA_(?:VISIBLE_DEVICES|HOME|PATH|DEVICE_ORDER)|NVIDIA_\w+|NCCL_\w+"
     r"|GLOO_\w+"
@@ -153,8 +157,10 @@ def _kernel_log(found: Collected) -> None:
 def _variables(found: Collected) -> None:
     if not found.has("cuda_", "nvidia_", "ld_", "nccl_", "gloo_"):
         return
-    for match in _VARIABLE.finditer(found.text):
+    for match in (*_VARIABLE.finditer(found.text), *_ECHOED.finditer(found.text)):
         name, value = match[1], match[2].strip()
+        if name == "CUDA_VISIBLE_DEVICES":
+            value = value.strip("[]")  # as Lightning prints it
         if _WANTED.fullmatch(name) and name not in found.variables and len(value) < 2000:
             found.variables[name] = value
             found.recognised = True

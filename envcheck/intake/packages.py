@@ -18,6 +18,13 @@ _FREEZE = re.compile(
 _CONDA_YAML = re.compile(rf"^[ \t]*-[ \t]+([a-z][\w.-]*)={{1,2}}({_VERSION})=([\w.]+)[ \t]*$", re.M)
 _TABLE_HEAD = re.compile(r"^Package[ \t]+Version(?:[ \t]+.*)?\n-{3,}", re.MULTILINE)
 _CONDA_HEAD = re.compile(r"^#[ \t]*Name[ \t]+Version[ \t]+Build", re.MULTILINE)
+_CONDA_ROW = re.compile(
+    rf"^[ \t]*(pytorch|torchvision|torchaudio|libtorch|jaxlib|tensorflow|cudatoolkit|pytorch-cuda"
+    rf"|cudnn|nccl)[ \t]+({_VERSION})[ \t]+(\S*(?:py\d|cuda|cpu|h[0-9a-f]{{7}})\S*)(?:[ \t]+(\S+))?"
+    r"[ \t]*$",
+    re.MULTILINE,
+)
+"""A row of `conda list` that somebody picked from it: the build tells it from other lists."""
 _ROW = re.compile(
     rf"^[ \t]*([A-Za-z][\w.-]*[A-Za-z0-9])[ \t]{{1,80}}({_VERSION})(?:[ \t]+(\S+))?(?:[ \t]+(\S+))?"
     r"[ \t]*$",
@@ -90,6 +97,8 @@ def read(found: Collected) -> None:
         _tables(found)
     if found.has("# name", "#name"):
         _conda(found)
+    if found.has("pytorch", "libtorch", "cudatoolkit"):
+        _picked(found)
     if "==" in text:
         for match in _FREEZE.finditer(text):
             add_package(found, match[1], match[2])
@@ -157,6 +166,16 @@ def _conda(found: Collected) -> None:
         found.recognised |= rows > 0
         found.complete_list |= rows >= LIST_OF_ALL
         found.python["conda"] = True
+
+
+def _picked(found: Collected) -> None:
+    """Rows of `conda list` without its head."""
+    for row in _CONDA_ROW.finditer(found.text):
+        name, version, build, channel = row.groups()
+        add_package(
+            found, name, version, installer="conda", build=build, channel=channel or "conda"
+        )
+        found.recognised = True
 
 
 def _loose(found: Collected) -> None:

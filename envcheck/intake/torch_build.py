@@ -62,6 +62,9 @@ def _default(
 ) -> tuple[str | None, bool | None]:
     """CUDA of the build that a plain `pip install` gets: known when its wheels are listed too."""
     platform = python.platform or "linux_x86_64"
+    if platform.startswith("win") and found.torch.version is None:
+        # Only the list of packages names it: the index has builds without CUDA for Windows.
+        return None, True if found.torch.available is False else None
     if not platform.startswith("linux"):
         return None, None
     row = next(

@@ -42,6 +42,9 @@ class Matrix:
         self._memo: dict[str, object] = {}
         self._rows: dict[tuple[str, type[schema.Row]], tuple[schema.Row, ...]] = {}
         self._found: dict[tuple[Any, ...], tuple[schema.Row, ...]] = {}
+        self._indexes: dict[
+            tuple[type[schema.Row], tuple[str, ...]], dict[tuple[object, ...], list[Raw]]
+        ] = {}
 
     @classmethod
     def shipped(cls, overlay: Path | None = None) -> Matrix:
@@ -152,12 +155,20 @@ class Matrix:
         """
         key = (kind, *fields.items())
         if key not in self._found:
-            self._found[key] = tuple(
-                _build(kind, values)
-                for values in self._section(kind.table, kind.section)
-                if all(values.get(name) == value for name, value in fields.items())
-            )
+            raw = self._index(kind, tuple(fields)).get(tuple(fields.values()), ())
+            self._found[key] = tuple(_build(kind, values) for values in raw)
         return cast("tuple[R, ...]", self._found[key])
+
+    def _index(
+        self, kind: type[schema.Row], names: tuple[str, ...]
+    ) -> dict[tuple[object, ...], list[Raw]]:
+        """Unbuilt rows by the values of some fields: rules ask for one after another."""
+        key = (kind, names)
+        if key not in self._indexes:
+            index = self._indexes[key] = {}
+            for values in self._section(kind.table, kind.section):
+                index.setdefault(tuple(map(values.get, names)), []).append(values)
+        return self._indexes[key]
 
     def values(self, kind: type[schema.Row], field: str) -> tuple[Any, ...]:
         """One field of all rows of a type, in their order, without building the rows."""

@@ -128,7 +128,7 @@ def kind_of_code(path):
 # The interpreter's own code says what can be loaded into it. Each real file is read once, whatever
 # the number of its names.
 OWN_KIND = kind_of_code("/proc/self/exe")
-# Folder below which another system's files lie, as an image's do; absolute search paths begin there.
+# Folder below which another system's files lie, an image's: absolute search paths begin there.
 ROOT = ""
 KNOWN = {}  # type: dict[str, dict[str, object]]
 

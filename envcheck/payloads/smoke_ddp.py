@@ -26,6 +26,8 @@ TIMES = 5
 PER_RANK = 8
 """Items of the batch that each rank gets."""
 TOLERANCE = 1e-4
+HINDMOST = 2.0
+"""Seconds that a rank waits before it ends with an error, which may be that it lost another one."""
 torch: "Any" = None
 dist: "Any" = None
 
@@ -152,6 +154,8 @@ def main(argv):
         ("ddp-end", disband, (device,)),
     ):
         if not stages.run(name, function, *arguments):
+            # The rank that failed first is the cause: torchrun should see its end before this one.
+            time.sleep(HINDMOST)
             return 1
     return 0
 

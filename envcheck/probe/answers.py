@@ -67,7 +67,7 @@ def first_line(text: str) -> str:
     return next((line.strip()[:_WORDS] for line in text.splitlines() if line.strip()), "")
 
 
-def failed(result: Result) -> ProbeAnswer:
-    """The answer of a program that gave none."""
+def failed(result: Result, reason: str | None = None) -> ProbeAnswer:
+    """The answer of a program that gave none; `reason` where more is known than how it ended."""
     outcome = result.outcome if result.outcome in {"timeout", "crash", "missing"} else "error"
-    return ProbeAnswer(outcome=outcome, code=result.code, message=why(result))
+    return ProbeAnswer(outcome=outcome, code=result.code, message=reason or why(result))

@@ -27,11 +27,12 @@ def read_pci(source: Quiet, notes: Notes) -> tuple[PciDevice, ...] | None:
         notes.missing("host.pci", f"{_BUS}: {refusal or 'not there'}")
         return None
     found = []
+    unread = []
     for address in addresses:
         vendor = _hex(source.read(f"{_BUS}/{address}/vendor"))
-        if vendor != NVIDIA_VENDOR:
-            continue
-        code = _hex(source.read(f"{_BUS}/{address}/class"))
+        code = _hex(source.read(f"{_BUS}/{address}/class")) if vendor == NVIDIA_VENDOR else None
+        if vendor is None or (vendor == NVIDIA_VENDOR and code is None):
+            unread.append(address)
         if code is None or not code.startswith(_CLASSES):
             continue
         driver = source.stat(f"{_BUS}/{address}/driver")
@@ -46,11 +47,19 @@ def read_pci(source: Quiet, notes: Notes) -> tuple[PciDevice, ...] | None:
                 link_speed=speed.strip() if speed else None,
             )
         )
+    if unread and not found:
+        # Any of them may be the GPU.
+        place = f"{_BUS}/{unread[0]}"
+        refusal = next((why for path, why in source.refused.items() if path.startswith(place)), "")
+        notes.missing("host.pci", f"{place}: {refusal or 'does not say what it is'}")
+        return None
     return tuple(found)
 
 
 def _hex(text: str | None) -> str | None:
-    return text.strip().lower().replace("0x", "", 1) if text else None
+    """The digits of a number as /sys prints it, `0x10de`; None when it is none."""
+    match = re.fullmatch(r"(?:0x)?([0-9a-f]{1,8})", (text or "").strip().lower())
+    return match.group(1) if match else None
 
 
 def read_nodes(source: Quiet) -> tuple[DeviceNode, ...] | None:

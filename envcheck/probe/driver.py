@@ -37,7 +37,7 @@ _BANNER_CUDA = re.compile(r"CUDA (?:UMD )?Version:\s*(\d+\.\d+)")
 def answered(results: Mapping[str, Result]) -> bool:
     """Whether NVML answered, so that nvidia-smi has nothing to add."""
     data, _ = payload_answer(results.get("payload:query_nvml"), NVML)
-    return data is not None and "init" not in data and "gpus" in data
+    return data is not None and not data.get("init") and data.get("gpus") is not None
 
 
 def proc_version(text: str | None) -> tuple[str | None, bool | None]:
@@ -171,7 +171,7 @@ def _unasked(result: Result | None, reason: str) -> ProbeAnswer:
     """A payload without an answer; an interpreter that does not start says nothing of a library."""
     if result is None or result.outcome == "missing":
         return ProbeAnswer(message=reason)
-    return failed(result)
+    return failed(result, reason)
 
 
 def _libcuda_answer(data: dict[str, Any] | None, reason: str, result: Result | None) -> ProbeAnswer:

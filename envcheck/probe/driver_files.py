@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -149,13 +150,17 @@ def read_driver_files(
         packages = _rpm(results.get(RPM.name))
     dkms = _dkms(source)
     module_file = _module_file(source, kernel_release)
-    installed = bool(
+    installed: bool | None = bool(
         cuda
         or nvml
         or module_file
         or dkms
         or any(_DRIVER_PACKAGES.match(each.name) for each in packages or ())
     )
+    lists = [results[each.name] for each in (DPKG, RPM) if each.name in results]
+    if not installed and (dkms is None or (packages is None and lists)):
+        # Where a list of packages could not be had, their absence is not known.
+        installed = None
     return DriverFiles(
         libcuda_path=cuda[0] if cuda else None,
         libcuda_version=cuda[1] if cuda else None,
@@ -169,12 +174,16 @@ def read_driver_files(
     )
 
 
-def cached_libraries(result: Result | None) -> dict[str, tuple[str, ...]]:
+def cached_libraries(result: Result | None) -> Mapping[str, tuple[str, ...]]:
     """The loader's cache: SONAME to files, in the order in which they are tried."""
+    return {} if result is None or result.code != 0 else _cached(result.stdout)
+
+
+@functools.lru_cache(maxsize=2)
+def _cached(text: str) -> dict[str, tuple[str, ...]]:
+    """Remembered: the text is long, and several collectors ask."""
     found: dict[str, list[str]] = {}
-    if result is None or result.code != 0:
-        return {}
-    for line in result.stdout.splitlines():
+    for line in text.splitlines():
         match = re.match(r"\s+(\S+) \((\S[^)]*)\) => (\S+)", line)
         # 64-bit libraries have it in their flags: `libc6,x86-64`, `libc6,AArch64`, `libc6,64bit`.
         if match and "64" in match.group(2):

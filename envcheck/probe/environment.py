@@ -168,7 +168,11 @@ def _python(target: Target, data: dict[str, Any]) -> Python:
     facts = data.get("python") or {}
     files = data["files"]
     prefix = facts.get("prefix") or target.prefix
-    venv = facts.get("prefix") != facts.get("base_prefix") if facts else files.get("pyvenv") is not None
+    venv = (
+        facts.get("prefix") != facts.get("base_prefix")
+        if facts
+        else files.get("pyvenv") is not None
+    )
     kind = "venv" if venv else "conda" if files["conda"] else None
     if kind is None and facts:
         place = str(facts.get("executable") or "")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from envcheck.markers import holds
 from envcheck.model.environment import Framework, LoadedLibrary, Origin
 from envcheck.paths import payload
 from envcheck.probe.answers import payload_answer
 from envcheck.probe.shapes import IMPORTED
 from envcheck.probe.source import Command
-from envcheck.versions import cudnn_from_int, nccl_from_int
+from envcheck.versions import Release, cudnn_from_int, nccl_from_int
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -86,15 +87,16 @@ def _torch(
     conda: Mapping[str, dict[str, Any]],
     python: Python,
 ) -> Framework | None:
-    facts = data["versions"].get("torch")
+    facts = _texts(data["versions"].get("torch"))
     package = packages.get("torch")
     if facts is None and package is None:
         return None
     version = str((facts or {}).get("__version__") or (package or {}).get("version") or "")
-    cuda = (facts or {}).get("cuda")
+    cuda = _release((facts or {}).get("cuda"))
     other = any((facts or {}).get(name) for name in ("hip", "xpu", "rocm"))
     # A build that does not say for what it was built is of no known kind.
-    cpu_only = None if facts is None or "cuda" not in facts else cuda is None and not other
+    told = facts is not None and "cuda" in facts and bool(facts["cuda"]) == bool(cuda)
+    cpu_only = (cuda is None and not other) if told else None
     return Framework(
         name="torch",
         version=version,
@@ -116,6 +118,20 @@ def _torch(
         location=(facts or package or {}).get("location"),
         platform=python.platform,
     )
+
+
+def _texts(said: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What a version file says in words; other values have no meaning that is known here."""
+    return said and {name: each for name, each in said.items() if each is None or _text(each)}
+
+
+def _release(text: str | None) -> str | None:
+    """A text that is a version, else None."""
+    return text if Release.maybe(text) is not None else None
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _torch_origin(
@@ -172,13 +188,6 @@ def _holds(marker: str | None, python: Python) -> bool:
     """Whether an environment marker holds for the target."""
     if not marker or not marker.strip():
         return True
-    from packaging.markers import (
-        InvalidMarker,
-        Marker,
-        UndefinedComparison,
-        UndefinedEnvironmentName,
-    )
-
     version = python.version or "3"
     platform = python.platform or "linux_x86_64"
     system, _, machine = platform.partition("_")
@@ -192,12 +201,8 @@ def _holds(marker: str | None, python: Python) -> bool:
         "sys_platform": {"linux": "linux", "win": "win32", "macosx": "darwin"}.get(system, system),
         "implementation_name": python.implementation or "cpython",
         "platform_python_implementation": "CPython",
-        "extra": "",
     }
-    try:
-        return Marker(marker).evaluate(environment)
-    except (InvalidMarker, UndefinedComparison, UndefinedEnvironmentName):
-        return False
+    return holds(marker, tuple(environment.items()), "") is True
 
 
 def _jax(packages: Mapping[str, dict[str, Any]], python: Python) -> Framework | None:
@@ -236,7 +241,7 @@ def _tensorflow(
     if package is None:
         return None
     build = data["versions"].get("tensorflow") or {}
-    cuda = ".".join(str(build.get("cuda_version") or "").split(".")[:2]) or None
+    cuda = _release(".".join(str(build.get("cuda_version") or "").split(".")[:2]))
     arches = build.get("cuda_compute_capabilities")
     on_cuda = build.get("is_cuda_build")
     named_cpu = True if package["name"] == "tensorflow-cpu" else None
@@ -244,10 +249,14 @@ def _tensorflow(
         name="tensorflow",
         version=package["version"],
         cuda=cuda if on_cuda else None,
-        cpu_only=named_cpu if on_cuda is None else not on_cuda and not build.get("is_rocm_build"),
+        cpu_only=named_cpu
+        if on_cuda is None
+        else bool(not on_cuda and not build.get("is_rocm_build")),
         hip="unknown release" if build.get("is_rocm_build") else None,
         cudnn=str(build["cudnn_version"]) if on_cuda and build.get("cudnn_version") else None,
-        arches=tuple(arches) if on_cuda and isinstance(arches, list) and arches else None,
+        arches=tuple(filter(_text, arches)) or None
+        if on_cuda and isinstance(arches, list)
+        else None,
         origin="index" if package.get("build") else "unknown",
         location=package.get("location"),
         platform=python.platform,
@@ -304,7 +313,7 @@ def _said_versions(said: Mapping[str, Any]) -> dict[str, str]:
     found = {}
     for name, decode in (("cudnn", cudnn_from_int), ("nccl", nccl_from_int)):
         value = said.get(name)
-        if isinstance(value, int):
+        if isinstance(value, int) and not isinstance(value, bool):
             found[name] = decode(value)
         elif isinstance(value, list):
             found[name] = ".".join(str(part) for part in value if isinstance(part, int))

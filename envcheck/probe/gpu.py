@@ -39,13 +39,13 @@ def read_gpus(source: Quiet, results: Mapping[str, Result], notes: Notes) -> tup
         could say so answered.
     """
     nvml, nvml_why = payload_answer(results.get("payload:query_nvml"), NVML)
-    if nvml is not None and "gpus" in nvml:
+    if nvml is not None and nvml.get("gpus") is not None:
         return tuple(_from_nvml(each, source) for each in nvml["gpus"])
     rows = _from_smi(results.get(SMI_QUERY.name))
     if rows is not None:
         return rows
     libcuda, libcuda_why = payload_answer(results.get("payload:query_libcuda"), LIBCUDA)
-    if libcuda is not None and "gpus" in libcuda:
+    if libcuda is not None and libcuda.get("gpus") is not None:
         notes.missing("host.gpus.details", "only libcuda answered: it names the visible GPUs only")
         return tuple(_from_libcuda(each) for each in libcuda["gpus"])
     if libcuda is not None and libcuda.get("init") == CUDA_NO_DEVICE and nvml is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from envcheck.model.base import model
 from envcheck.probe.source import Command
+from envcheck.versions import Release
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,7 +57,7 @@ def read_kernel(source: Quiet) -> Kernel:
     if proc:
         loaded = True
     return Kernel(
-        module_version=version.strip() if version else None,
+        module_version=_release(version),
         proc_version=proc,
         module_loaded=loaded,
         uvm_loaded=None if modules is None else "nvidia_uvm" in modules,
@@ -64,6 +65,13 @@ def read_kernel(source: Quiet) -> Kernel:
         secure_boot=_secure_boot(source),
         lockdown=_lockdown(source),
     )
+
+
+def _release(text: str | None) -> str | None:
+    """The one line of a version file; anything else is no release."""
+    line = (text or "").strip()
+    parsed = Release.maybe(line)
+    return line if parsed is not None and line.startswith(parsed.text) and " " not in line else None
 
 
 def log_command(pci: tuple[PciDevice, ...] | None) -> Command:

@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from envcheck.probe.leftovers import MARK, end_marked, new_mark
 from envcheck.probe.source import TOOL_FOLDERS, Command, Result, Stat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from subprocess import Popen
 
-    Children = list[Popen[bytes]]
+    Children = list[tuple[Popen[bytes], str]]
 
 Kind = Literal["file", "directory", "link", "char", "block", "other"]
 
@@ -77,8 +78,14 @@ class Live:
         if _kind(os.fstat(number).st_mode) != "file":
             os.close(number)
             return None
-        with os.fdopen(number, "rb") as stream:
-            return stream.read(READ_LIMIT).decode("utf-8", "replace")
+        # Piece by piece: asked for all at once, room for the limit is taken for each small file.
+        chunks = []
+        size = 0
+        with os.fdopen(number, "rb", buffering=0) as stream:
+            while size < READ_LIMIT and (data := stream.read(65536)):
+                chunks.append(data)
+                size += len(data)
+        return b"".join(chunks).decode("utf-8", "replace")
 
     def list(self, path: str) -> tuple[str, ...] | None:
         """Names in a folder; see `Source.list`."""
@@ -140,7 +147,7 @@ class Live:
         def work(at: int) -> None:
             try:
                 results[at] = self._run(commands[at], children)
-            except (ValueError, RuntimeError, MemoryError) as error:
+            except Exception as error:  # whatever is refused here, the other programs answer
                 results[at] = Result(outcome="missing", error=f"could not be started: {error}")
 
         # Daemon threads: a child that not even SIGKILL ends must not keep envcheck from ending.
@@ -149,17 +156,26 @@ class Live:
         ]
 
         def end_all() -> None:
-            for child in tuple(children):
-                if child.returncode is None:
-                    _end_group(child, patience=0.0)
+            running = [each for each in tuple(children) if each[0].returncode is None]
+            for child, _ in running:
+                _end_group(child, patience=0.0)
+            if running:
+                end_marked(tuple(mark for _, mark in running))
 
         # Ctrl-C does not reach the children, since each leads a group of its own; and it may be
         # another thread than this one that it ends.
         atexit.register(end_all)
         try:
-            for thread in threads:
-                thread.start()
-            for thread, command in zip(threads, commands, strict=True):
+            started = []
+            for at, thread in enumerate(threads):
+                try:
+                    thread.start()
+                except RuntimeError:
+                    # Out of memory or of processes: one after the other, then.
+                    work(at)
+                else:
+                    started.append((thread, commands[at]))
+            for thread, command in started:
                 thread.join(command.timeout + 3 * _GRACE)
         except BaseException:
             end_all()
@@ -180,20 +196,25 @@ class Live:
         if program is None:
             return Result(outcome="missing", error=f"{command.argv[0]}: not found")
         started = time.monotonic()
+        mark = new_mark()
         try:
             child = subprocess.Popen(
                 [program, *command.argv[1:]],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=self._child_variables(payload=command.payload),
+                env={**self._child_variables(payload=command.payload), MARK: mark},
                 start_new_session=True,
                 cwd="/",
             )
         except OSError as error:
             return Result(outcome="missing", error=f"{program}: {error.strerror or error}")
-        children.append(child)
-        result = _collect(child, command, started)
+        children.append((child, mark))
+        try:
+            result = _collect(child, mark, command, started)
+        except BaseException:
+            _end_group(child)
+            raise
         return result if command.keep is None else _keep_lines(result, command.keep)
 
     def _find(self, program: str) -> str | None:
@@ -214,7 +235,10 @@ class Live:
             for name, value in self._variables.items()
             if name in _KEPT or (name.startswith(_KEPT_PREFIXES) and (payload or name[:3] == "LD_"))
         }
-        if not payload:
+        if payload:
+            # A look at a machine leaves no file behind, in the user's environment least of all.
+            kept["PYTHONDONTWRITEBYTECODE"] = "1"
+        else:
             # Tools are read by their English words.
             kept["LC_ALL"] = "C.UTF-8"
         kept.setdefault("PATH", ":".join(_RUN_FOLDERS))
@@ -234,8 +258,8 @@ def _kind(mode: int) -> Kind:
     return next((name for test, name in tests if test(mode)), "other")
 
 
-def _collect(child: Popen[bytes], command: Command, started: float) -> Result:
-    """Read both outputs until the child ends, floods or is out of time; end its whole group."""
+def _collect(child: Popen[bytes], mark: str, command: Command, started: float) -> Result:
+    """Read both outputs until the child ends, floods or is out of time; end all that is left."""
     import selectors
     import subprocess
     import time
@@ -244,6 +268,7 @@ def _collect(child: Popen[bytes], command: Command, started: float) -> Result:
     size = 0
     deadline = started + command.timeout
     outcome: str = "ok"
+    held = False
     with selectors.DefaultSelector() as selector:
         for stream, name in ((child.stdout, "out"), (child.stderr, "err")):
             if stream is not None:
@@ -256,6 +281,7 @@ def _collect(child: Popen[bytes], command: Command, started: float) -> Result:
             ready = selector.select(min(left, _POLL))
             # A daemon that the child started may hold its outputs open for ever.
             if not ready and child.poll() is not None:
+                held = True
                 break
             for key, _ in ready:
                 data = os.read(key.fd, 65536)
@@ -274,6 +300,8 @@ def _collect(child: Popen[bytes], command: Command, started: float) -> Result:
     except subprocess.TimeoutExpired:
         outcome = "timeout"
     _end_group(child)
+    if outcome != "ok" or held:
+        end_marked((mark,))
     for stream in (child.stdout, child.stderr):
         if stream is not None:
             stream.close()

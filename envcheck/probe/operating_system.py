@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from envcheck.model.host import Container, Os
+from envcheck.probe.redact import KERNEL_COMMAND_LINE, telling_words
 from envcheck.probe.source import Command
 
 if TYPE_CHECKING:
@@ -75,6 +76,49 @@ def read_wsl(source: Quiet) -> int:
     # WSL 1 has no Linux kernel of its own and answers `4.4.0-19041-Microsoft`; kernels of WSL 2 end
     # in `microsoft-standard`, later in `microsoft-standard-WSL2`.
     return 1 if release.endswith("-Microsoft") else 2
+
+
+_FIRMWARE = "/sys/class/dmi/id"
+_HYPERVISORS = (
+    ("qemu", "kvm"),
+    ("kvm", "kvm"),
+    ("amazon ec2", "kvm"),
+    ("google compute engine", "kvm"),
+    ("google", "kvm"),
+    ("openstack", "kvm"),
+    ("digitalocean", "kvm"),
+    ("hetzner vserver", "kvm"),
+    ("alibaba cloud", "kvm"),
+    ("vmware", "vmware"),
+    ("virtualbox", "virtualbox"),
+    ("innotek", "virtualbox"),
+    ("microsoft corporation virtual machine", "hyper-v"),
+    ("xen", "xen"),
+    ("parallels", "parallels"),
+    ("bhyve", "bhyve"),
+)
+"""What firmware calls a virtual machine, in lower case, and whose it is."""
+
+
+def read_virtual(source: Quiet) -> str | None:
+    """The hypervisor below, by what the firmware or the kernel says; None for none or not known."""
+    said = source.read("/sys/hypervisor/type")
+    if said and said.strip():
+        return said.strip()
+    names = (source.read(f"{_FIRMWARE}/{name}") or "" for name in ("sys_vendor", "product_name"))
+    text = " ".join(name.strip() for name in names).lower()
+    if ".metal" in text:  # a whole machine of a cloud, under the vendor's name
+        return None
+    return next((name for words, name in _HYPERVISORS if words in text), None)
+
+
+def read_command_line(source: Quiet) -> str | None:
+    """The words of the kernel's command line that concern PCI, IOMMU and display drivers.
+
+    The others name disks and hosts, and do not matter here. Empty when there is none.
+    """
+    text = source.read(KERNEL_COMMAND_LINE)
+    return None if text is None else telling_words(text)
 
 
 def read_jetson(source: Quiet, machine: str | None = None) -> str | None:

@@ -21,7 +21,12 @@ from typing import TYPE_CHECKING, Any
 from envcheck.errors import NotRecordedError, RecordingError
 from envcheck.model.codec import CodecError, decode, encode
 from envcheck.probe.operating_system import RELEASE_FILES
-from envcheck.probe.redact import Redactor, recorded_variables
+from envcheck.probe.redact import (
+    KERNEL_COMMAND_LINE,
+    Redactor,
+    recorded_variables,
+    telling_words,
+)
 from envcheck.probe.source import Command, Result, Stat
 
 if TYPE_CHECKING:
@@ -176,6 +181,8 @@ class Recorder:
             target = draft / _inside(redact(path))
             target.parent.mkdir(parents=True, exist_ok=True)
             # A distribution's own file names nobody, though hosts are often called after it.
+            if path == KERNEL_COMMAND_LINE:
+                text = telling_words(text)
             kept = text if path in RELEASE_FILES else redact(text)
             target.write_text(kept, encoding="utf-8", newline="")
         paths = {redact(path): facts for path, facts in self._paths.items()}
@@ -377,14 +384,20 @@ def _refuse_links(folder: Path) -> None:
     """Links and devices could lead a reader out of the folder, or never end."""
     import os
 
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    _refuse_links(Path(entry.path))
-                elif not entry.is_file(follow_symlinks=False):
-                    msg = f"{entry.path}: a recording holds plain files only, no links or devices"
-                    raise RecordingError(msg)
-    except OSError as error:
-        msg = f"{folder}: {error.strerror or error}"
-        raise RecordingError(msg) from error
+    # Not by recursion: folders may be nested deeper than Python counts.
+    waiting = [str(folder)]
+    while waiting:
+        place = waiting.pop()
+        try:
+            with os.scandir(place) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    elif not entry.is_file(follow_symlinks=False):
+                        msg = (
+                            f"{entry.path}: a recording holds plain files only, no links or devices"
+                        )
+                        raise RecordingError(msg)
+        except OSError as error:
+            msg = f"{place[:200]}: {error.strerror or error}"
+            raise RecordingError(msg) from error

@@ -93,6 +93,23 @@ def recorded_variables(variables: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+KERNEL_COMMAND_LINE = "/proc/cmdline"
+_TELLING = re.compile(
+    r"(?:intel_|amd_)?iommu|pci\w*|nvidia\S*|nouveau\S*|rd\.driver\.\w+|modprobe\.blacklist"
+    r"|module_blacklist|nomodeset|video|hugepages\w*|vfio\S*"
+)
+
+
+def telling_words(command_line: str) -> str:
+    """The words of a kernel's command line that concern PCI, IOMMU and display drivers.
+
+    The others name disks, hosts and addresses, and sometimes secrets.
+    """
+    return " ".join(
+        word for word in command_line.split() if _TELLING.fullmatch(word.partition("=")[0].lower())
+    )
+
+
 class Redactor:
     """Redacts texts of one machine."""
 
@@ -140,6 +157,7 @@ class Redactor:
         for pattern, replacement in _PATTERNS:
             text = pattern.sub(replacement, text)
         text = _ADDRESS.sub(_address, text)
+        text = _ADDRESS_6.sub("::", text)
         return self._names.sub(self._nameless, text) if self._names is not None else text
 
     def _nameless(self, match: re.Match[str]) -> str:
@@ -205,6 +223,21 @@ _ADDRESS = re.compile(
     r"(?<![\w.+-])(?<!==)(?<![\w\])]/)"
     r"(?P<numbers>(?:\d{1,3}\.){3}\d{1,3})"
     r"(?P<after>:\d{2,5}\b|/\d{1,2}\b)?(?![\w-]|\.\d)",
+    re.I,
+)
+
+
+# Of version 6: eight groups, or a shortened form that starts as addresses in use do: global (2, 3),
+# local (fc, fd), link-local (fe8 to feb) or multicast (ff). Others are as likely to be names of C++
+# (`c10::f`), times or addresses of PCI devices; `::` and `::1` tell nothing.
+_GROUP = r"[0-9a-f]{1,4}"
+_ADDRESS_6 = re.compile(
+    r"(?<![\w:.])(?:"
+    rf"(?:{_GROUP}:){{7}}{_GROUP}"
+    rf"|(?=(?:[23][0-9a-f]{{3}}|f[cd][0-9a-f]{{2}}|fe[89ab][0-9a-f]|ff[0-9a-f]{{2}}):)"
+    rf"(?:{_GROUP}:){{1,7}}(?::(?:{_GROUP}(?::{_GROUP}){{0,5}})?)"
+    r"|(?:::ffff:|64:ff9b::)(?:\d{1,3}\.){3}\d{1,3}"
+    r")(?:%[\w.-]+)?(?![\w:]|\.\d)",
     re.I,
 )
 

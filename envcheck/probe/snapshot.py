@@ -136,6 +136,8 @@ def take_snapshot(
         os=system,
         wsl=operating_system.read_wsl(quiet),
         jetson=operating_system.read_jetson(quiet, system.machine),
+        virtual=operating_system.read_virtual(quiet),
+        kernel_command_line=operating_system.read_command_line(quiet),
         driver=facts,
         gpus=_gpus(quiet, results, notes, facts, pci),
         pci=pci,
@@ -190,7 +192,6 @@ def _without_identifiers(value: T, redact: Redactor) -> T:
 def _wait(meanwhile: Callable[[], object] | None) -> None:
     """Use the wait for the children: load what reading them needs, then the caller's work."""
     import distro  # noqa: F401
-    import packaging.markers  # noqa: F401
 
     if meanwhile is not None:
         meanwhile()
@@ -264,12 +265,18 @@ class _Asked:
             except BaseException as error:
                 self._error = error
 
-        self._thread = threading.Thread(target=work, daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = threading.Thread(target=work, daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError:
+            # Out of memory or of processes: at once, then.
+            self._thread = None
+            work()
 
     def results(self) -> dict[str, Result]:
         """Wait, and give the results by logical name."""
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
         if self._error is not None:
             raise self._error
         return {

@@ -151,7 +151,9 @@ def choose(
         The newest CUDA variant of the same version that fits; else of the nearest release that has
         one, in its last patch; None when none is known to.
     """
-    here = Release.parse(torch.version)
+    here = Release.maybe(torch.version)
+    if here is None:
+        return None
     versions = _by_version(matrix, platform(snapshot, torch))
     newer = sorted(
         (each for each in versions if each > here),

@@ -111,7 +111,8 @@ def choose(
     first = [Release.parse(row.min_driver).major for row in gpus if row.min_driver]
     low, high = max(first, default=0), min(last, default=10**6)
     fits = [row for row in matrix.branches if low <= int(row.branch) <= high]
-    majors = {Release.parse(f.cuda).major for f in facts.cuda_frameworks(snapshot) if f.cuda}
+    built = (Release.maybe(each.cuda) for each in facts.cuda_frameworks(snapshot))
+    majors = {each.major for each in built if each is not None}
     answers = [query.minor_floor(matrix, str(major)) for major in sorted(majors)]
     floors = [each for each in answers if each is not None]
     floor = max((Release.parse(each.driver_linux).major for each in floors), default=0)

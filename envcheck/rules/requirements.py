@@ -8,10 +8,10 @@ understood counts as not required, so that it never becomes an alarm.
 from __future__ import annotations
 
 import functools
-import operator
 import re
 from typing import TYPE_CHECKING
 
+from envcheck.markers import holds, within
 from envcheck.model.base import model
 from envcheck.versions import Release
 
@@ -26,12 +26,6 @@ _LINE = re.compile(
     r"\(?\s*(?P<bounds>[^;()]*?)\s*\)?\s*(?:;\s*(?P<marker>.*))?"
 )
 _BOUND = re.compile(r"(===|==|~=|!=|<=|>=|<|>)\s*([^\s,]+)")
-_TOKEN = re.compile(
-    r"\s*(?:(?P<op>===|==|~=|!=|<=|>=|<|>|\(|\)|\bnot\s+in\b|\bin\b|\band\b|\bor\b)"
-    r"|(?P<quoted>'[^']*'|\"[^\"]*\")|(?P<name>[a-z_.]+))"
-)
-_ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-_DOTTED = frozenset({"python_version", "python_full_version", "platform_release"})
 
 
 @model
@@ -60,7 +54,7 @@ class Requirement:
         have = Release.maybe(version)
         if have is None:
             return None
-        verdicts = [_within(have, sign, text) for sign, text in self.bounds]
+        verdicts = [within(have, sign, text) for sign, text in self.bounds]
         if False in verdicts:
             return False
         return None if None in verdicts else True
@@ -96,16 +90,23 @@ def required(
     Yields:
         The requirements whose marker is true; a marker that cannot be decided counts as false.
     """
-    facts = _facts(snapshot)
-    for line in package.requires:
+    yield from _applying(package.requires, extras, tuple(_facts(snapshot).items()))
+
+
+@functools.lru_cache(maxsize=4096)
+def _applying(
+    lines: tuple[str, ...], extras: tuple[str, ...], facts: tuple[tuple[str, str], ...]
+) -> tuple[Requirement, ...]:
+    """The requirements among lines that apply; a dozen rules ask for those of one package."""
+    found = []
+    for line in lines:
         parsed = parse(line)
         if parsed is None:
             continue
         requirement, marker = parsed
-        if not marker or any(
-            _holds(marker, {**facts, "extra": extra}) is True for extra in ("", *extras)
-        ):
-            yield requirement
+        if not marker or any(holds(marker, facts, extra) is True for extra in ("", *extras)):
+            found.append(requirement)
+    return tuple(found)
 
 
 def _facts(snapshot: Snapshot) -> Mapping[str, str]:
@@ -140,89 +141,3 @@ def _facts(snapshot: Snapshot) -> Mapping[str, str]:
         "platform_python_implementation": "CPython",
     }
     return {name: value for name, value in known.items() if value}
-
-
-def _within(have: Release, sign: str, text: str) -> bool | None:
-    wanted = Release.maybe(text)
-    if wanted is None:
-        return None
-    if sign in {"==", "===", "!="}:
-        same = (
-            have.parts[: len(wanted.parts)] == wanted.parts
-            if text.endswith(".*")
-            else have == wanted
-        )
-        return same if sign != "!=" else not same
-    if sign == "~=":
-        prefix = wanted.parts[:-1]
-        return have >= wanted and have.parts[: len(prefix)] == prefix
-    compare = _ORDER.get(sign)
-    return bool(compare(have, wanted)) if compare else None
-
-
-class _Undecided(Exception):
-    """A marker that this reader does not understand."""
-
-
-def _holds(marker: str, facts: Mapping[str, str]) -> bool | None:
-    """Evaluate a marker; None when it cannot be decided."""
-    tokens: list[str] = []
-    at = 0
-    text = marker.strip()
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            return None
-        tokens.append(re.sub(r"\s+", " ", match.group().strip()))
-        at = match.end()
-    try:
-        value = _either(tokens, facts)
-    except (_Undecided, IndexError):
-        return None
-    return value if not tokens else None
-
-
-def _either(tokens: list[str], facts: Mapping[str, str]) -> bool | None:
-    values = [_both(tokens, facts)]
-    while tokens and tokens[0] == "or":
-        tokens.pop(0)
-        values.append(_both(tokens, facts))
-    return True if True in values else None if None in values else False
-
-
-def _both(tokens: list[str], facts: Mapping[str, str]) -> bool | None:
-    values = [_one(tokens, facts)]
-    while tokens and tokens[0] == "and":
-        tokens.pop(0)
-        values.append(_one(tokens, facts))
-    return False if False in values else None if None in values else True
-
-
-def _one(tokens: list[str], facts: Mapping[str, str]) -> bool | None:
-    if tokens[0] == "(":
-        tokens.pop(0)
-        value = _either(tokens, facts)
-        if tokens.pop(0) != ")":
-            raise _Undecided
-        return value
-    left, sign, right = tokens.pop(0), tokens.pop(0), tokens.pop(0)
-    one, other = _value(left, facts), _value(right, facts)
-    if one is None or other is None:
-        return None
-    if left in _DOTTED or right in _DOTTED:
-        have, wanted = Release.maybe(one), Release.maybe(other)
-        if have is not None and wanted is not None:
-            return _within(have, sign, other)
-    answers = {
-        "==": one == other,
-        "!=": one != other,
-        "in": one in other,
-        "not in": one not in other,
-    }
-    if sign not in answers:
-        raise _Undecided
-    return answers[sign]
-
-
-def _value(token: str, facts: Mapping[str, str]) -> str | None:
-    return token[1:-1] if token[:1] in {"'", '"'} else facts.get(token)

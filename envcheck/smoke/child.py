@@ -102,7 +102,9 @@ class Child:
                 ],
                 stdin=subprocess.PIPE if self._held else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                # One pipe: what went wrong is written before the event that says so, and only so
+                # is it read before.
+                stderr=subprocess.STDOUT,
                 env=dict(self._variables),
                 pass_fds=(read_end,),
                 # Ctrl-C is for this process, which then ends the child in order.
@@ -144,7 +146,7 @@ class Child:
                 os.killpg(process.pid, signal.SIGKILL)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(1.0)
-        for stream in (process.stdin, process.stdout, process.stderr):
+        for stream in (process.stdin, process.stdout):
             if stream is not None:
                 stream.close()
 
@@ -165,16 +167,15 @@ class Child:
         import time
 
         process = self._process
-        if process is None:
+        if process is None or process.stdout is None:
             return
-        pending = {"out": b"", "err": b""}
+        output = process.stdout.fileno()
+        pending = b""
         deadline = time.monotonic() + self._silence
         killed = False
         with selectors.DefaultSelector() as selector:
-            for stream, name in ((process.stdout, "out"), (process.stderr, "err")):
-                if stream is not None:
-                    selector.register(stream, selectors.EVENT_READ, name)
-            while selector.get_map():
+            selector.register(output, selectors.EVENT_READ)
+            while True:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     if killed:
@@ -183,24 +184,21 @@ class Child:
                     self._close_watch()
                     deadline = time.monotonic() + _GRACE
                     continue
-                # What went wrong is written to stderr before the event that says so: read it first.
-                ready = sorted(selector.select(left), key=lambda each: each[0].data)
-                for key, _ in ready:
-                    data = os.read(key.fd, 65536)
-                    if not data:
-                        selector.unregister(key.fileobj)
-                        continue
-                    *lines, rest = (pending[key.data] + data).split(b"\n")
-                    pending[key.data] = rest[-_LONGEST:]
-                    for event in self._events_of(lines):
-                        if event["event"] == "end":
-                            self._ended(event, killed)
-                            # Whatever holds the pipes open beyond that is of no interest.
-                            self._drain(process, pending)
-                            return
-                        if not killed:
-                            deadline = time.monotonic() + self._silence
-                        yield event
+                if not selector.select(left):
+                    continue
+                data = os.read(output, 65536)
+                if not data:
+                    break
+                *lines, rest = (pending + data).split(b"\n")
+                pending = rest[-_LONGEST:]
+                for event in self._events_of(lines):
+                    if event["event"] == "end":
+                        self._ended(event, killed)
+                        # Whatever holds the pipe open beyond that is of no interest.
+                        return
+                    if not killed:
+                        deadline = time.monotonic() + self._silence
+                    yield event
         self.end = End(timeout=killed, code=None if killed else process.poll())
 
     def _events_of(self, lines: list[bytes]) -> Iterator[dict[str, Any]]:
@@ -225,16 +223,3 @@ class Child:
             if isinstance(left, list)
             else (),
         )
-
-    def _drain(self, process: Popen[bytes], pending: dict[str, bytes]) -> None:
-        """Take what both outputs still hold, without waiting."""
-        for stream, name in ((process.stdout, "out"), (process.stderr, "err")):
-            if stream is None:
-                continue
-            os.set_blocking(stream.fileno(), False)
-            data = pending[name]
-            with contextlib.suppress(BlockingIOError):
-                while more := os.read(stream.fileno(), 65536):
-                    data += more
-            for _event in self._events_of(data.split(b"\n")):
-                pass

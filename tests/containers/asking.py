@@ -17,13 +17,18 @@ Done = subprocess.CompletedProcess[str]
 
 
 def envcheck(
-    engine: Engine, *args: str | Path, timeout: float = 300.0, **variables: str | None
+    engine: Engine,
+    *args: str | Path,
+    timeout: float = 600.0,
+    stdin: str | None = None,
+    **variables: str | None,
 ) -> Done:
     """Run `envcheck` as a user of this engine does."""
     return subprocess.run(
         [sys.executable, "-m", "envcheck", *map(str, args)],
         cwd=Path(__file__).anchor,
         env=environment(**{**engine.variables, **variables}),
+        input=stdin,
         capture_output=True,
         text=True,
         timeout=timeout,

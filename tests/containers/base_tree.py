@@ -1,4 +1,4 @@
-"""A base image without any image registry: a small Debian made by debootstrap, kept between runs."""
+"""A base image without any image registry: a small Debian by debootstrap, kept between runs."""
 
 from __future__ import annotations
 
@@ -75,9 +75,7 @@ def _furnish(tree: Path) -> None:
         shutil.rmtree(tree / folder, ignore_errors=True)
         (tree / folder / "partial").mkdir(parents=True)
     settings = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=False)
-    wanted = [
-        line for line in settings.stdout.splitlines() if re.match(r"Acquire::https?::", line)
-    ]
+    wanted = [line for line in settings.stdout.splitlines() if re.match(r"Acquire::https?::", line)]
     (tree / "etc/apt/apt.conf.d/90test").write_text(
         "\n".join((*wanted, 'Dpkg::Options {"--force-unsafe-io";};', ""))
     )
@@ -106,7 +104,9 @@ def _mirror() -> str | None:
     for path in files:
         text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
         for line in text.splitlines():
-            match = re.match(r"(?:URIs:|deb(?: \[.*?\])?)\s+(https?://\S+/(?:debian|ubuntu)/?)(?:\s|$)", line)
+            match = re.match(
+                r"(?:URIs:|deb(?: \[.*?\])?)\s+(https?://\S+/(?:debian|ubuntu)/?)(?:\s|$)", line
+            )
             if match:
                 return match.group(1)
     return None

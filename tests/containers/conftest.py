@@ -60,12 +60,17 @@ def nvidia_runtime(engine: Engine, stubs: Path) -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="session")
-def packages(engine: Engine, python: str) -> Iterator[str]:
-    """Settings of pip inside images: frameworks, and what envcheck needs."""
-    own = ("distro", "nvidia-ml-py", "packaging", "rich", "shtab")
+def wheels(python: str) -> Path:
+    """A folder with frameworks for the CPU, and with what envcheck needs."""
+    own = ("distro", "jinja2", "nvidia-ml-py", "packaging", "rich", "shtab")
     try:
-        folder = fetched(python, TORCH, JAX, *own)
+        return fetched(python, TORCH, JAX, *own)
     except WheelsError as error:
         pytest.skip(f"the package index has no wheels for this: {error}")
-    with served(folder, engine.gateway) as url:
+
+
+@pytest.fixture(scope="session")
+def packages(engine: Engine, wheels: Path) -> Iterator[str]:
+    """Settings of pip inside images, by which it takes those wheels."""
+    with served(wheels, engine.gateway) as url:
         yield pip_settings(url)

@@ -181,7 +181,7 @@ class Engine:
             yield
         finally:
             # A setting that is merely left out would stay as it is.
-            empty = dict.fromkeys(config, {})
+            empty: dict[str, Any] = {key: {} for key in config}
             self._reload(json.dumps({**empty, **json.loads(before)}))
 
     def _reload(self, text: str) -> None:
@@ -300,18 +300,16 @@ def _daemon(
 
 
 def _wait_until_answering(state: Path, process: subprocess.Popen[bytes]) -> None:
-    import http.client
     import socket
 
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-                line.settimeout(5.0)
-                line.connect(str(state / "docker.sock"))
-                line.sendall(b"GET /_ping HTTP/1.0\r\n\r\n")
-                if b" 200 " in line.recv(200):
-                    return
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as line:
+            line.settimeout(5.0)
+            line.connect(str(state / "docker.sock"))
+            line.sendall(b"GET /_ping HTTP/1.0\r\n\r\n")
+            if b" 200 " in line.recv(200):
+                return
         time.sleep(0.1)
     log = (state / "dockerd.log").read_text(encoding="utf-8", errors="replace")
     raise EngineError(f"dockerd did not start:\n{log[-3000:]}")

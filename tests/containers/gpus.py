@@ -35,14 +35,13 @@ if "create" in words:
     if wanted and wanted[-1] not in ("", "void", "none"):
         env += {settings!r}
         for name in {libraries!r}:
-            config["mounts"].append(
-                {{"destination": "/usr/lib/x86_64-linux-gnu/" + name, "source": {stubs!r} + "/" + name,
-                 "type": "bind", "options": ["bind", "ro", "nosuid", "nodev"]}}
-            )
+            mount = dict(type="bind", options=["bind", "ro", "nosuid", "nodev"])
+            mount["destination"] = "/usr/lib/x86_64-linux-gnu/" + name
+            mount["source"] = os.path.join({stubs!r}, name)
+            config["mounts"].append(mount)
         for name in {devices!r}:
-            config["linux"].setdefault("devices", []).append(
-                {{"path": name, "type": "c", "major": 1, "minor": 3, "fileMode": 438, "uid": 0, "gid": 0}}
-            )
+            device = dict(path=name, type="c", major=1, minor=3, fileMode=0o666, uid=0, gid=0)
+            config["linux"].setdefault("devices", []).append(device)
         with open(path, "w") as file:
             json.dump(config, file)
 os.execv({runc!r}, [{runc!r}, *words])
@@ -83,9 +82,7 @@ def specification(stubs: Path) -> str:
         ],
     }
     nodes = [{"path": path, "hostPath": "/dev/null"} for path in DEVICES]
-    devices = [
-        {"name": name, "containerEdits": {"deviceNodes": nodes}} for name in ("0", "all")
-    ]
+    devices = [{"name": name, "containerEdits": {"deviceNodes": nodes}} for name in ("0", "all")]
     return json.dumps(
         {
             "cdiVersion": "0.5.0",

@@ -8,9 +8,6 @@ import pytest
 
 from tests.containers.asking import envcheck, report, said
 from tests.containers.engine import Engine
-from tests.containers.wheels import fetched
-
-Built = dict[str, tuple[str, Path]]
 
 
 def emitted(engine: Engine, folder: Path, want: str, python: str) -> tuple[Path, Path]:
@@ -93,7 +90,7 @@ def test_its_files_say_the_same_as_its_container(engine: Engine, torch_lock: Pat
 
 
 def test_a_gpu_that_the_image_cannot_use(nvidia_runtime: Engine, torch_lock: Path) -> None:
-    """With a GPU in the container, the CPU build is what is wrong: seen by the request's own way."""
+    """With a GPU in the container the CPU build is what is wrong."""
     done = envcheck(nvidia_runtime, "image", "check", "emitted/torch", "--json")
     data = report(done)
     assert done.returncode == 1
@@ -130,13 +127,9 @@ def test_smoke_runs_in_the_container(engine: Engine, torch_lock: Path) -> None:
 
 
 def test_a_jax_image_fits_its_lock_and_the_machine(
-    engine: Engine, python: str, packages: str, tmp_path: Path
+    engine: Engine, python: str, wheels: Path, packages: str, tmp_path: Path
 ) -> None:
-    release = version_of(
-        fetched(python, "torch==2.13.0+cpu", "jax", "distro", "nvidia-ml-py", "packaging", "rich",
-                "shtab"),
-        "jax",
-    )  # fmt: skip
+    release = version_of(wheels, "jax")
     lock = built(engine, tmp_path, f"jax=={release}", python, packages)
     done = envcheck(
         engine, "image", "check", "emitted/jax", "--gpus", "none", "--against", lock, "--json"

@@ -129,7 +129,9 @@ def _start(engine: Engine, folder: Path, stubs: Path, name: str, machine: Machin
     for package, version in machine.packages:
         info = place / "site" / f"{package.replace('-', '_')}-{version}.dist-info"
         info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n"
+        )
         (info / "INSTALLER").write_text("pip\n")
     for path, text in machine.files:
         target = place / "site" / path
@@ -138,7 +140,7 @@ def _start(engine: Engine, folder: Path, stubs: Path, name: str, machine: Machin
     settings = (
         ""
         if machine.driver is None
-        else f'SetEnv NVIDIA_STUB_DRIVER={machine.driver} NVIDIA_STUB_CUDA={machine.cuda}'
+        else f"SetEnv NVIDIA_STUB_DRIVER={machine.driver} NVIDIA_STUB_CUDA={machine.cuda}"
         f" CUDA_STUB_VERSION={machine.cuda}\n"
     )
     (place / "environment").write_text(settings)
@@ -152,7 +154,11 @@ def _start(engine: Engine, folder: Path, stubs: Path, name: str, machine: Machin
     if machine.on_bus is not None:
         bus = place / "pci" / "0000:01:00.0"
         bus.mkdir(parents=True)
-        for fact, value in (("vendor", "0x10de"), ("class", "0x030200"), ("device", machine.on_bus)):
+        for fact, value in (
+            ("vendor", "0x10de"),
+            ("class", "0x030200"),
+            ("device", machine.on_bus),
+        ):
             (bus / fact).write_text(f"{value}\n")
         volumes.append(f"{bus.parent}:/sys/bus/pci/devices:ro")
     engine.cli(

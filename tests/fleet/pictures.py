@@ -7,7 +7,7 @@ from envcheck.fleet.picture import Collection
 from envcheck.model.finding import Drift, Severity, VerdictName
 
 HOSTILE = "<script>alert('x')</script>\"&|`\n\x1b[31m\u202e{{ 7*7 }}"
-"""Opens tags, ends attributes and cells, repaints a terminal, turns text round, and is a template."""
+"""Opens tags, ends attributes and cells, repaints a terminal, turns text round, is a template."""
 
 
 def node(

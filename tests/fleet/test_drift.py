@@ -17,7 +17,9 @@ LOCK = Lock(
     target=Target(gpus=("NVIDIA H200",), arches=("9.0",), driver="580.159.04", os="ubuntu24.04"),
     want=("torch",),
     stack=Stack(
-        frameworks=(PlannedFramework(name="torch", version="2.11.0", variant="cu130", cuda="13.0"),),
+        frameworks=(
+            PlannedFramework(name="torch", version="2.11.0", variant="cu130", cuda="13.0"),
+        ),
         pins=(Pin(name="torch", version="2.11.0"),),
         python="3.12",
         platform="linux_x86_64",

@@ -98,9 +98,7 @@ def closed_port() -> int:
         return int(line.getsockname()[1])
 
 
-def run_fleet(
-    fleet: Fleet, *args: str, **variables: str
-) -> subprocess.CompletedProcess[str]:
+def run_fleet(fleet: Fleet, *args: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return run_cli(
         *("fleet", "run", "-i", str(fleet.inventory), *args),
         env=environment(COLUMNS="200", **variables),

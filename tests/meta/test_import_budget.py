@@ -75,7 +75,7 @@ def test_help_imports_nothing_heavy(args: tuple[str, ...]) -> None:
 def test_a_json_report_needs_neither_rich_nor_a_framework() -> None:
     names = imported("doctor", "--json")
     assert "envcheck.engine" in names
-    assert _heavy(names) <= {"distro", "packaging", "subprocess"}
+    assert _heavy(names) <= {"distro", "subprocess"}
 
 
 def test_importing_the_package_imports_nothing_else() -> None:

@@ -11,7 +11,7 @@ import envcheck
 
 PACKAGE = Path(envcheck.__file__).parent
 
-BASE = {"errors", "paths", "versions", "spelling", ""}
+BASE = {"errors", "markers", "paths", "versions", "spelling", ""}
 """Modules without a layer of their own; "" is the package itself, for its version."""
 
 MAY_IMPORT = {

@@ -15,6 +15,7 @@ from envcheck.probe.driver_files import (
     find_libcuda,
     read_driver_files,
 )
+from envcheck.probe.quiet import Quiet
 from envcheck.probe.source import Result, Stat
 from tests.probe.fake import Fake, done, quiet
 
@@ -597,3 +598,51 @@ def test_fabric_manager_and_toolkit() -> None:
     assert (found.installed, found.installed_version, found.running) == (True, "580.95.05-1", False)
     assert engines.read_fabric_manager(source, None).running is None
     assert engines.toolkit_version(packages) == "1.17.8"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"/sys/hypervisor/type": "xen\n"}, "xen"),
+        ({"/sys/class/dmi/id/sys_vendor": "QEMU\n"}, "kvm"),
+        (
+            {
+                "/sys/class/dmi/id/sys_vendor": "Microsoft Corporation\n",
+                "/sys/class/dmi/id/product_name": "Virtual Machine\n",
+            },
+            "hyper-v",
+        ),
+        # Microsoft makes laptops too, and clouds lend whole machines.
+        (
+            {
+                "/sys/class/dmi/id/sys_vendor": "Microsoft Corporation\n",
+                "/sys/class/dmi/id/product_name": "Surface Laptop 5\n",
+            },
+            None,
+        ),
+        (
+            {
+                "/sys/class/dmi/id/sys_vendor": "Amazon EC2\n",
+                "/sys/class/dmi/id/product_name": "p5.metal\n",
+            },
+            None,
+        ),
+        ({"/sys/class/dmi/id/sys_vendor": "Dell Inc.\n"}, None),
+        ({}, None),
+    ],
+)
+def test_virtual_machines(files: dict[str, str], expected: str | None) -> None:
+    assert operating_system.read_virtual(Quiet(Fake(files=files))) == expected
+
+
+def test_the_kernels_command_line_keeps_what_concerns_gpus() -> None:
+    line = (
+        "BOOT_IMAGE=/vmlinuz-6.8.0 root=UUID=11111111-2222-3333-4444-555555555555 ro quiet "
+        "intel_iommu=on iommu=pt pcie_aspm=off nvidia-drm.modeset=1 modprobe.blacklist=nouveau\n"
+    )
+    source = Quiet(Fake(files={"/proc/cmdline": line}))
+    assert operating_system.read_command_line(source) == (
+        "intel_iommu=on iommu=pt pcie_aspm=off nvidia-drm.modeset=1 modprobe.blacklist=nouveau"
+    )
+    assert operating_system.read_command_line(Quiet(Fake(files={"/proc/cmdline": "ro\n"}))) == ""
+    assert operating_system.read_command_line(Quiet(Fake(files={}))) is None

@@ -334,12 +334,25 @@ def test_an_insufficient_driver_is_not_blamed_when_it_runs_what_is_installed() -
         ),
         (
             text(
-                "Found GPU0 NVIDIA GB10 which is of cuda capability 12.1.",
+                "Found GPU0 NVIDIA GeForce RTX 5070 which is of cuda capability 12.0.",
                 "Minimum and Maximum cuda capability supported by this version of PyTorch is",
-                "(8.0) - (12.0)",
+                "(5.0) - (9.0)",
             ),
             "gpu-newer-than-build",
         ),
+        (
+            text(
+                "Found GPU0 NVIDIA TITAN V which is of compute capability (CC) 7.0.",
+                "The following list shows the CCs this version of PyTorch was built for and the "
+                "hardware CCs it supports:",
+                "- 7.5 which supports hardware CC >=7.5,<8.0",
+                "- 8.0 which supports hardware CC >=8.0,<9.0 except {8.7}",
+            ),
+            "gpu-older-than-build",
+        ),
+        (text(NO_KERNEL, "torch==2.7.1+cu128, vllm, RTX 5090"), "gpu-newer-than-build"),
+        (text(NO_KERNEL, "torch==2.7.0+cu126, vllm, GTX 1080 Ti"), "library-drops-gpu"),
+        (text(NO_KERNEL, "Jetson Orin, pytorch 2.5.1 from conda"), "jetson-generic-wheel"),
         (
             text(
                 "ERROR: CUDA kernel mul_mat has no device code compatible with CUDA arch 520. "
@@ -351,6 +364,15 @@ def test_an_insufficient_driver_is_not_blamed_when_it_runs_what_is_installed() -
 )
 def test_which_end_of_a_build_a_gpu_is_beyond(snapshot: Snapshot, expected: str) -> None:
     assert found(snapshot)[0] == expected
+
+
+def test_a_warning_about_a_higher_minor_of_the_same_major_is_no_finding() -> None:
+    snapshot = text(
+        "Found GPU0 NVIDIA GB10 which is of cuda capability 12.1.",
+        "Minimum and Maximum cuda capability supported by this version of PyTorch is",
+        "(8.0) - (12.0)",
+    )
+    assert found(snapshot) == []
 
 
 def test_a_gpu_that_torch_has_code_for_leaves_the_question_open() -> None:

@@ -62,4 +62,10 @@ def _install(python: Path, tag: str) -> None:
     for child in children:
         output, _ = child.communicate(timeout=300)
         assert child.returncode == 0, output
-    subprocess.run([str(python), "-c", "import torch.distributed.run"], check=True)
+    launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=1")
+    subprocess.run(
+        [str(python), *launcher, str(payload("smoke_ddp")), '{"device": "cpu"}'],
+        check=True,
+        capture_output=True,
+        timeout=300,
+    )

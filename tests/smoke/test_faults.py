@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,6 +18,8 @@ from tests.smoke.test_cpu import TORCH
 
 CPU = ("--device", "cpu", "--framework", "torch")
 ALONE = (*CPU, "--distributed", "off")
+PATIENCE = "30"
+"""Seconds in which the slowest stage ends on a busy machine: PyTorch loaded three times at once."""
 
 # A convolution that is one per cent too large, in float32 only; a library that cannot be loaded,
 # for one stage; and in the last stage a crash.
@@ -80,23 +83,29 @@ CRASHES = """
     import os, signal, sys
     import torch.distributed as dist
     def fail(*args, **kwargs):
-        print("host:7:9 [1] misc/shmutils.cc:87 NCCL WARN Error while creating shared memory segment"
-              " /dev/shm/nccl-Wd0fBc (size 9637888), error: No space left on device", flush=True)
+        print("host:7:9 [1] misc/shmutils.cc:87 NCCL WARN Error while creating shared memory "
+              "segment /dev/shm/nccl-Wd0fBc (size 9637888)", flush=True)
         os.kill(os.getpid(), signal.SIGSEGV)
     if os.environ.get("RANK") == "1":
         dist.all_reduce = fail
 """
 
 
-@pytest.fixture(scope="module")
+Ended = tuple[int, dict[str, Any], Run]
+
+
+@pytest.fixture(scope="module", autouse=True)
 def ranks(
     frameworks: Path, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, tuple[int, dict[str, Any], Run]]:
-    """Two runs over two ranks, side by side: in one of them a rank hangs, in one it crashes."""
+) -> Iterator[dict[str, Callable[[], Ended]]]:
+    """Two runs over two ranks: in one of them a rank hangs, in one it crashes.
+
+    They go on beside the other tests of this module, since one of them mostly waits.
+    """
     folder = tmp_path_factory.mktemp("ranks")
     runs = {
         name: Run(
-            *(*CPU, "--timeout", "15"),
+            *(*CPU, "--timeout", PATIENCE),
             python=frameworks,
             **planted(folder / name, smoke_torch=NOT_ALONE, smoke_ddp=code),
         )
@@ -104,33 +113,10 @@ def ranks(
     }
     with ThreadPoolExecutor() as pool:
         ended = {name: pool.submit(run.finish) for name, run in runs.items()}
-        return {name: (*ended[name].result(), run) for name, run in runs.items()}
-
-
-def test_a_rank_that_hangs(ranks: dict[str, tuple[int, dict[str, Any], Run]]) -> None:
-    status, report, run = ranks["hangs"]
-    assert status == 1
-    (stage,) = failed(report)
-    assert (stage["name"], stage["outcome"]) == ("all-reduce", "timeout")
-    assert stage["detail"] == "no answer within 15 s: rank 0, 1 in all-reduce"
-    # Both say where they hang.
-    assert any("in all_reduce" in line for line in stage["output"])
-    (finding,) = [each for each in report["findings"] if each["severity"] == "error"]
-    assert (finding["id"], finding["title"]) == ("smoke-timeout", "torch hangs in all-reduce")
-    assert any("GLOO_SOCKET_IFNAME=lo" in c for fix in finding["fix"] for c in fix["commands"])
-    assert run.left() == ([], set())
-
-
-def test_a_rank_that_crashes(ranks: dict[str, tuple[int, dict[str, Any], Run]]) -> None:
-    """What NCCL wrote before is the cause, and the crash what it led to."""
-    status, report, run = ranks["crashes"]
-    assert status == 1
-    (stage,) = failed(report)
-    assert (stage["name"], stage["outcome"]) == ("all-reduce", "crash")
-    assert stage["detail"].startswith("rank 1 was ended by SIGSEGV")
-    (finding,) = [each for each in report["findings"] if each["severity"] == "error"]
-    assert (finding["id"], finding["consequences"]) == ("shm-too-small", ["smoke-crashed"])
-    assert run.left() == ([], set())
+        yield {
+            name: lambda name=name, run=run: (*ended[name].result(), run)  # type: ignore[misc]
+            for name, run in runs.items()
+        }
 
 
 HANG_MODULE = """
@@ -181,7 +167,7 @@ def test_nothing_is_left(frameworks: Path, tmp_path: Path, script: str) -> None:
     with ExitStack() as stack:
         started = {killed: stack.enter_context(run.start()) for killed, run in runs.items()}
         for process in started.values():
-            stack.callback(lambda process=process: process.poll() is None and process.kill())
+            stack.callback(process.kill)
         assert wait_until(hanging, 90.0), [run.alive() for run in runs.values()]
         for killed, process in started.items():
             process.send_signal(killed)
@@ -198,3 +184,29 @@ def test_ctrl_c_at_the_very_start(frameworks: Path) -> None:
             process.send_signal(signal.SIGINT)
             assert process.wait(15) in {130, -signal.SIGINT}
         assert run.left() == ([], set())
+
+
+def test_a_rank_that_crashes(ranks: dict[str, Callable[[], Ended]]) -> None:
+    """What NCCL wrote before is the cause, and the crash what it led to."""
+    status, report, run = ranks["crashes"]()
+    assert status == 1
+    (stage,) = failed(report)
+    assert (stage["name"], stage["outcome"]) == ("all-reduce", "crash")
+    assert stage["detail"].startswith("rank 1 was ended by SIGSEGV")
+    (finding,) = [each for each in report["findings"] if each["severity"] == "error"]
+    assert (finding["id"], finding["consequences"]) == ("shm-too-small", ["smoke-crashed"])
+    assert run.left() == ([], set())
+
+
+def test_a_rank_that_hangs(ranks: dict[str, Callable[[], Ended]]) -> None:
+    status, report, run = ranks["hangs"]()
+    assert status == 1
+    (stage,) = failed(report)
+    assert (stage["name"], stage["outcome"]) == ("all-reduce", "timeout")
+    assert stage["detail"] == f"no answer within {PATIENCE} s: rank 0, 1 in all-reduce"
+    # Both say where they hang.
+    assert any("in all_reduce" in line for line in stage["output"])
+    (finding,) = [each for each in report["findings"] if each["severity"] == "error"]
+    assert (finding["id"], finding["title"]) == ("smoke-timeout", "torch hangs in all-reduce")
+    assert any("GLOO_SOCKET_IFNAME=lo" in c for fix in finding["fix"] for c in fix["commands"])
+    assert run.left() == ([], set())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ from typing import Any
 import pytest
 
 from envcheck.model.smoke import Stage
-from envcheck.smoke.run import Request, run_smoke
+from envcheck.paths import payload
+from envcheck.smoke.run import Request, run_smoke, start_early
 from envcheck.smoke.tracker import telling
+from tests.smoke.running import wait_until
 
 HEAD = f"""#!{sys.executable}
 import json, os, sys, time
@@ -27,18 +30,22 @@ def ok(name, device, **facts):
 """
 
 
-def run(tmp_path: Path, code: str, **facts: Any) -> tuple[Stage, ...]:
-    """Stages of a smoke test whose interpreter is a script."""
+def scripted(tmp_path: Path, code: str, **facts: Any) -> Request:
+    """A smoke test whose interpreter is a script."""
     script = tmp_path / "python"
     script.write_text(HEAD + code, encoding="utf-8")
     script.chmod(0o755)
-    request = Request(
+    return Request(
         frameworks=("torch",),
         interpreter=str(script),
         own=sys.executable,
         **{"timeout": 5.0, **facts},
     )
-    return run_smoke(request, dict(os.environ)).smoke.stages
+
+
+def run(tmp_path: Path, code: str, **facts: Any) -> tuple[Stage, ...]:
+    """Stages of a smoke test whose interpreter is a script."""
+    return run_smoke(scripted(tmp_path, code, **facts), dict(os.environ)).smoke.stages
 
 
 def brief(stages: tuple[Stage, ...]) -> list[tuple[str, str, str]]:
@@ -167,3 +174,67 @@ def test_the_telling_lines_of_a_long_log_are_kept() -> None:
     assert kept[0] == "[0] NCCL WARN Call to posix_fallocate failed : No space left on device"
     assert kept[-1] == "[0] NCCL INFO line 199"
     assert json.dumps(kept).count("host") == 0
+
+
+WAITS = """
+ok("import", "cuda")
+said = os.environ["SAID"]
+with open(said, "a") as file:
+    file.write(f"{os.getpid()} held={asked['held']}\\n")
+if asked["held"]:
+    assert os.read(0, 1)
+    with open(said, "a") as file:
+        file.write("went on\\n")
+ok("context", "cuda:0")
+"""
+
+
+def test_what_was_started_early_waits_and_is_then_used(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    request = scripted(tmp_path, WAITS, distributed=False)
+    variables = {**os.environ, "SAID": str(said)}
+    early = start_early(request, variables)
+    assert early is not None
+    try:
+        assert wait_until(said.exists)
+        assert not wait_until(lambda: "went on" in said.read_text(), 0.3)
+        smoke = run_smoke(request, variables, early=early).smoke
+    finally:
+        early.close()
+    assert brief(smoke.stages) == [("cuda", "import", "ok"), ("cuda:0", "context", "ok")]
+    assert [line.split()[-1] for line in said.read_text().splitlines()] == ["held=True", "on"]
+
+
+def test_a_wrong_guess_is_ended(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    request = scripted(tmp_path, WAITS, distributed=False)
+    variables = {**os.environ, "SAID": str(said)}
+    early = start_early(request, variables)
+    assert early is not None
+    assert wait_until(said.exists)
+    other = scripted(tmp_path, WAITS, distributed=False, gpus=(1,))
+    stages = run_smoke(other, variables, early=early).smoke.stages
+    first, second = said.read_text().splitlines()
+    assert (brief(stages)[-1], second.split()[-1]) == (("cuda:0", "context", "ok"), "held=False")
+    assert not Path("/proc", first.split()[0]).exists()
+
+
+@pytest.mark.parametrize("framework", ["torch", "jax", "tensorflow"])
+def test_a_held_payload_does_nothing_after_the_import(tmp_path: Path, framework: str) -> None:
+    """Nothing of CUDA starts before the machine has been looked at: stdin ends without a byte."""
+    for name in (framework, "numpy"):
+        (tmp_path / f"{name}.py").touch()
+    done = subprocess.run(
+        [sys.executable, str(payload(f"smoke_{framework}")), json.dumps({"held": True})],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    events = [json.loads(line.partition(":")[2]) for line in done.stdout.split("\n") if line]
+    assert [(each["event"], each["name"]) for each in events] == [
+        ("begin", "import"),
+        ("stage", "import"),
+    ]
+    assert (done.returncode, events[-1]["outcome"]) == (1, "ok")

@@ -43,6 +43,7 @@ def test_the_kernel_log_imports_and_failed_stages_are_read_and_told_apart() -> N
     assert [(each.name, each.via) for each in from_snapshot(snapshot, tables())] == [
         ("gpu-init-adapter", "kernel log"),
         ("cudnn-not-loaded", "import torch"),
+        ("library-load-failed", "import torch"),
         ("ecc-uncorrectable", "smoke matmul"),
     ]
 

@@ -173,7 +173,8 @@ def _image(snapshot: Snapshot, matrix: Matrix) -> Answer:
     """What the image itself requires, where no framework says it more precisely."""
     text = snapshot.host.container.require_cuda or ""
     wanted = _CLAUSE.search(text)
-    if wanted is None or not facts.in_container(snapshot):
+    judged = facts.in_container(snapshot) or snapshot.source.startswith("image:")
+    if wanted is None or not judged:
         return
     answer = compat.driver_runs(matrix, compat.driver_facts(snapshot), wanted.group(1))
     if answer.verdict != "no":

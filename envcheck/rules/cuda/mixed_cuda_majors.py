@@ -217,12 +217,14 @@ def _leftovers(snapshot: Snapshot) -> Iterator[Finding]:
     present = {major for _package, _stem, major in wheels}
     if not majors or not majors & present:
         return
-    users = {
-        requirement.name
-        for package in snapshot.env.packages or ()
-        for requirement in required(snapshot, package, extras=pins.CUDA_EXTRAS)
-    }
-    unused = [p for p, _stem, major in wheels if major not in majors and p.name not in users]
+    unused = [p for p, _stem, major in wheels if major not in majors]
+    if unused:
+        users = {
+            requirement.name
+            for package in snapshot.env.packages or ()
+            for requirement in required(snapshot, package, extras=pins.CUDA_EXTRAS)
+        }
+        unused = [each for each in unused if each.name not in users]
     if not unused:
         return
     yield finding(

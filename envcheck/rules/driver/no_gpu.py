@@ -17,17 +17,20 @@ if TYPE_CHECKING:
 def _could_be_absent(snapshot: Snapshot) -> bool:
     """Nothing shows a GPU, and no answer of the driver speaks of one."""
     driver = snapshot.host.driver
-    nvml = driver.nvml
-    troubled = nvml.outcome in {"timeout", "crash"} or (
-        nvml.outcome == "error" and bool(driver.module_loaded)
-    )
     return (
         not facts.has_gpu(snapshot)
         and not facts.nvidia_pci_gpus(snapshot)
         and snapshot.host.wsl != 1
         and not (snapshot.host.wsl == 2 and driver.installed is True)
-        and not troubled
         and (facts.nvml_ok(snapshot) or not facts.gpu_nodes(snapshot))
+    )
+
+
+def _troubled(snapshot: Snapshot) -> bool:
+    """Whether the driver's library is there and would know, but gives no answer."""
+    driver = snapshot.host.driver
+    return driver.nvml.outcome in {"timeout", "crash"} or (
+        driver.nvml.outcome == "error" and bool(driver.module_loaded)
     )
 
 
@@ -61,11 +64,17 @@ def no_gpu(snapshot: Snapshot, _matrix: Matrix) -> Answer:
     Fix: use a CPU build, which is far smaller, or a machine with a GPU.
     """
     host = snapshot.host
+    if _troubled(snapshot):
+        reason = host.driver.nvml.message or host.driver.nvml.outcome
+        yield unknown("no-gpu", f"no GPU is on the PCI bus, and NVML gives no answer: {reason}")
+        return
     looked = (
         ("PCI bus", host.pci, "/sys/bus/pci/devices"),
         ("device files", host.nodes, "/dev"),
     )
-    if all(value is None for _, value, _ in looked) and host.driver.nvml.outcome != "missing":
+    # Without a driver there are no device files either: then only the bus tells.
+    told = host.nodes is not None and (facts.nvml_ok(snapshot) or not facts.discrete(snapshot))
+    if host.pci is None and not told:
         reason = (
             snapshot.gap("host.pci")
             or snapshot.gap("host.gpus")

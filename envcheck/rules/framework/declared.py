@@ -34,8 +34,11 @@ def declared(snapshot: Snapshot, matrix: Matrix, package: Package) -> list[Decla
 
     Its own metadata decides; where that was not read, the table of libraries does.
     """
-    listed = {row.requires_framework for row in matrix.find(LibraryRequirement)}
     if package.requires:
+        listed = matrix.memo(
+            "frameworks that libraries require",
+            lambda: frozenset(matrix.values(LibraryRequirement, "requires_framework")),
+        )
         return [
             Declared(requirement=each)
             for each in required(snapshot, package, extras=FRAMEWORKS)

@@ -65,8 +65,36 @@ def read(value: str, count: int | None) -> Selection:
     return Selection(accepted=tuple(accepted), refused=refused, repeated=repeated)
 
 
+UNSEEN = frozenset(
+    {
+        "torch-no-gpus",
+        "cuinit-no-device",
+        "cuda-not-available",
+        "tensorflow-sees-no-gpu",
+        "invalid-device-ordinal",
+        "device-count-assert",
+        "jax-falls-back",
+    }
+)
+"""Messages of programs that see no GPU, or not the one that they were told to use."""
+
+
 def _is_set(snapshot: Snapshot) -> bool:
-    return snapshot.env.variable(NAME) is not None and facts.has_gpu(snapshot)
+    if snapshot.env.variable(NAME) is None or not facts.has_gpu(snapshot):
+        return False
+    return snapshot.source != "report" or _misses_one(snapshot)
+
+
+def _misses_one(snapshot: Snapshot) -> bool:
+    """Whether a text says that a GPU is not seen: it may show one GPU of many, or one command."""
+    frameworks = snapshot.env.frameworks or ()
+    if any(each.gpu_available for each in frameworks):
+        return any(each.name == "invalid-device-ordinal" for each in snapshot.symptoms)
+    return (
+        snapshot.host.driver.libcuda.outcome == "error"
+        or any(each.gpu_available is False for each in frameworks)
+        or any(each.name in UNSEEN for each in snapshot.symptoms)
+    )
 
 
 @rule("cuda-visible-devices-invalid", component="gpu", when=_is_set)

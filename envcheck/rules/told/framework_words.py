@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from envcheck.matrix import query
 from envcheck.model.finding import Fix
 from envcheck.rules import builds, install
-from envcheck.rules.told.wording import Wording, fixed
+from envcheck.rules.told.wording import Wording, captured, fixed
 
 if TYPE_CHECKING:
     from envcheck.model.symptom import Symptom
@@ -54,6 +54,18 @@ def _older_build(heard: Heard, symptoms: tuple[Symptom, ...]) -> tuple[Fix, ...]
             "code for this GPU"
         ),
         Fix(title="Or build it from source for this GPU"),
+    )
+
+
+def _newer_torch(heard: Heard, symptoms: tuple[Symptom, ...]) -> tuple[Fix, ...]:
+    least = captured(symptoms, "least", "wanted", "needed")
+    wanted = f"torch>={least}" if least else "torch"
+    return (
+        Fix(
+            title="Install a torch that the library accepts, with its companions",
+            commands=install.install(heard.snapshot, (wanted,), upgrade=True),
+        ),
+        Fix(title="Or an older release of the library, which accepts this torch"),
     )
 
 
@@ -156,6 +168,14 @@ WORDS: dict[str, Wording] = {
         why="Builds leave old architectures behind; this GPU is below their minimum.",
         roads=_older_build,
         names=("gpu",),
+    ),
+    "library-requires-other-framework": Wording(
+        component="framework",
+        subject="framework",
+        title="A library asks for another release of the framework than the one installed",
+        needed="a pair of library and framework that accept each other",
+        why="Libraries state which releases of a framework they work with, and refuse others.",
+        roads=_newer_torch,
     ),
     "library-drops-gpu": Wording(
         component="framework",

@@ -179,6 +179,23 @@ def nvcc_arch(heard: Heard, symptom: Symptom) -> str | None:
     return "ptxas-too-old-for-gpu"
 
 
+def nvrtc_arch(heard: Heard, symptom: Symptom) -> str | None:
+    """The run-time compiler does not know an architecture: not yet, or no more."""
+    asked = [f"{int(each[:-1])}.{each[-1]}" for each in heard.captures("arch", "nvrtc-arch-asked")]
+    for cc in asked or heard.gpu_arches():
+        row = query.capability(heard.matrix, cc)
+        if row is None:
+            oldest = Release.parse(heard.matrix.capabilities[0].cc)
+            return "gpu-older-than-build" if Release.parse(cc) < oldest else "gpu-newer-than-build"
+        last = Release.maybe(row.last_cuda)
+        if last is None:
+            return "gpu-newer-than-build"
+        for toolkit in heard.toolkits():
+            return "gpu-older-than-build" if toolkit > last else "gpu-newer-than-build"
+        return OPEN
+    return "gpu-newer-than-build"
+
+
 def torch_symbol(_heard: Heard, symptom: Symptom) -> str | None:
     """Who misses a symbol of torch: an extension, a companion, or a library of torch itself."""
     library = symptom.capture("library") or ""
@@ -217,8 +234,10 @@ def not_built(heard: Heard, symptom: Symptom) -> str | None:
     return OPEN if "building extension" in symptom.text else "extension-binary-missing"
 
 
-def numpy_unavailable(heard: Heard, _symptom: Symptom) -> str | None:
+def numpy_unavailable(heard: Heard, symptom: Symptom) -> str | None:
     """torch cannot use NumPy: none is installed, or one of another ABI."""
+    if "No module named" in symptom.text:
+        return NOTHING
     env = heard.snapshot.env
     absent = (
         env.packages is not None and env.package("numpy") is None and not heard.has("numpy-abi")

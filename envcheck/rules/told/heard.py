@@ -188,7 +188,25 @@ class Heard:
         ):
             release = Release.maybe(version)
             found.add(release.major if release is not None else None)
-        return frozenset(each for each in found if each) | self.wheel_majors()
+        known = frozenset(each for each in found if each) | self.wheel_majors()
+        return known or frozenset(each.major for each in self.cuda_said())
+
+    def cuda_said(self) -> tuple[Release, ...]:
+        """CUDA releases that somebody says to have, without a program's word for it."""
+        found = map(Release.maybe, self.captures("release", "cuda-release-mentioned"))
+        return tuple(each for each in found if each is not None)
+
+    def toolkits(self) -> tuple[Release, ...]:
+        """Releases of CUDA toolkits: found, shown by nvcc or in paths, else said."""
+        found = map(
+            Release.maybe,
+            (
+                *(each.version for each in self.snapshot.env.toolkits or ()),
+                *self.captures("release", "toolkit-mentioned"),
+                *self.captures("path", "toolkit-mentioned"),
+            ),
+        )
+        return tuple(each for each in found if each is not None) or self.cuda_said()
 
     def wheel_majors(self) -> frozenset[int]:
         """CUDA majors of NVIDIA's wheels, installed or listed."""

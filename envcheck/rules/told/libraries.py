@@ -49,6 +49,8 @@ def library_absent(heard: Heard, symptom: Symptom) -> str | None:
     """A CUDA library is not found: the environment lacks it, or who asks was built for another."""
     if heard.has("onnx-library-absent", "jax-library-older"):
         return NOTHING
+    if "dlerror" in symptom.text and heard.has("tensorflow-library-absent"):
+        return NOTHING
     major = int(symptom.capture("major") or 0)
     known = heard.cuda_majors()
     asker = symptom.capture("asker") or ""
@@ -87,6 +89,13 @@ def provider_unavailable(heard: Heard, _symptom: Symptom) -> str | None:
     env = heard.snapshot.env
     both = env.package("onnxruntime") is not None and env.package("onnxruntime-gpu") is not None
     return "framework-variant-conflict" if both else "framework-cpu-build"
+
+
+def providers_listed(heard: Heard, symptom: Symptom) -> str | None:
+    """ONNX Runtime knows the CPU alone, which is right for somebody who wants no more."""
+    env = heard.snapshot.env
+    wanted = env.package("onnxruntime-gpu") is not None or heard.has("onnx-provider-unavailable")
+    return provider_unavailable(heard, symptom) if wanted else NOTHING
 
 
 def tensorflow_libraries(heard: Heard, _symptom: Symptom) -> str | None:
@@ -176,6 +185,14 @@ def _decoded(number: str | None) -> tuple[int, ...] | None:
     if len(number) == 5 and value < 20000:
         return (value // 1000, value // 100 % 10, value % 100)
     return (value // 10000, value // 100 % 100, value % 100)
+
+
+def load_failed(heard: Heard, symptom: Symptom) -> str | None:
+    """A library could not be loaded; which one and why stands in other messages, or nowhere."""
+    elsewhere = any(
+        row.finding != NOTHING and each.name != symptom.name for each, row in heard.messages
+    )
+    return NOTHING if elsewhere else OPEN
 
 
 def cuda_symbol(heard: Heard, _symptom: Symptom) -> str | None:

@@ -68,11 +68,6 @@ def nothing_found(heard: Heard, _symptom: Symptom) -> str | None:
     return OPEN if heard.gpu_known() or heard.has("driver-probe-refused") else "no-gpu"
 
 
-def hook_silent(heard: Heard, _symptom: Symptom) -> str | None:
-    """The toolkit's own start got no answer from the driver."""
-    return "wsl-gpu-unavailable" if heard.wsl() else OPEN
-
-
 def proc_absent(heard: Heard, symptom: Symptom) -> str | None:
     """No loaded module is seen: none is loaded, or this is a container that was given nothing."""
     if heard.driver_trouble():
@@ -150,7 +145,7 @@ def absent_driver(heard: Heard, symptom: Symptom) -> str | None:
         return "no-gpu"
     if heard.jetson() or heard.has("container-cli-no-library"):
         return NOTHING
-    if symptom.name == "nvidia-smi-absent" and _no_need(heard):
+    if facts.cuda_ok(heard.snapshot) or (symptom.name == "nvidia-smi-absent" and _no_need(heard)):
         return NOTHING
     if heard.gpu_known():
         return "driver-missing"
@@ -271,6 +266,8 @@ def handle_unknown(heard: Heard, symptom: Symptom) -> str | None:
 def devices_busy(heard: Heard, _symptom: Symptom) -> str | None:
     """No context on any device: held exclusively, or only instances of it may be used."""
     modes = {each.compute_mode for each in facts.gpus(heard.snapshot)}
+    if heard.has("gpu-reset-required", "gpu-off-the-bus", "gpu-is-lost"):
+        return NOTHING
     if heard.mig():
         return "mig-instance-limit"
     if heard.wsl() and modes <= {None, "default"}:
@@ -352,61 +349,6 @@ def driver_combination(heard: Heard, _symptom: Symptom) -> str | None:
     if heard.has("nvml-library-mismatch", "kernel-api-mismatch") or differ:
         return "driver-library-mismatch"
     return "forward-compat-unsupported"
-
-
-def nvml_unknown(heard: Heard, _symptom: Symptom) -> str | None:
-    """On a host a state of the driver; in a container, lost access."""
-    return "driver-state-stale" if heard.on_plain_host() else "container-device-access-lost"
-
-
-def nvml_refused(heard: Heard, _symptom: Symptom) -> str | None:
-    """The device files may not be opened: by this user on a host, by the container in one."""
-    return "driver-not-loaded" if heard.on_plain_host() else "container-device-access-lost"
-
-
-def hook_failed(heard: Heard, symptom: Symptom) -> str | None:
-    """The toolkit's own start failed on the host."""
-    reason = (symptom.capture("reason") or "").lower()
-    if heard.wsl():
-        return "wsl-gpu-unavailable"
-    for said, id in (
-        ("driver/library", NOTHING),
-        ("not loaded", "driver-not-loaded"),
-        ("permission", "container-device-access-lost"),
-        ("unknown error", "driver-state-stale"),
-        ("no cuda", "driver-not-loaded"),
-    ):
-        if said in reason:
-            return id
-    return OPEN
-
-
-def file_exists(heard: Heard, _symptom: Symptom) -> str | None:
-    """The image brings driver libraries of its own; images made under WSL do."""
-    return "wsl-linux-driver" if heard.wsl() else OPEN
-
-
-def capabilities(heard: Heard, symptom: Symptom) -> str | None:
-    """Capabilities without compute matter when libcuda is then missing."""
-    value = (symptom.capture("value") or "").lower()
-    if not re.search(r"utility|graphics|video|display", value):
-        return NOTHING
-    missing = heard.has(
-        "libcuda-absent",
-        "torch-no-driver",
-        "smi-without-cuda-version",
-        "cuda-not-available",
-        "torch-no-gpus",
-        "cuinit-no-device",
-    )
-    return "driver-capabilities-missing" if missing else NOTHING
-
-
-def no_cuda_version(heard: Heard, _symptom: Symptom) -> str | None:
-    """nvidia-smi answers and libcuda is not found: not mounted, or not installed."""
-    if heard.on_plain_host() and not heard.in_container():
-        return "driver-missing"
-    return "driver-capabilities-missing"
 
 
 def duplicate(heard: Heard, _symptom: Symptom) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envcheck.rules.told import frameworks, libraries, machine
+from envcheck.rules.told import containers, frameworks, libraries, machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,11 +19,11 @@ WEIGHING: dict[str, Callable[[Heard, Symptom], str | None]] = {
     "bf16-not-supported": frameworks.bf16,
     "bitsandbytes-without-gpu": frameworks.bitsandbytes,
     "bootstrap-virtual-interface": libraries.virtual_interface,
-    "capabilities-without-compute": machine.capabilities,
-    "container-cli-file-exists": machine.file_exists,
+    "capabilities-without-compute": containers.capabilities,
+    "container-cli-file-exists": containers.file_exists,
     "container-cli-no-library": machine.absent_driver,
-    "container-cli-nvml": machine.hook_failed,
-    "container-cli-request-failed": machine.hook_silent,
+    "container-cli-nvml": containers.hook_failed,
+    "container-cli-request-failed": containers.hook_silent,
     "container-gpu-unsupported": frameworks.image_gpu,
     "cuda-init-failed": machine.no_device,
     "cuda-initialization-error": machine.initialization_error,
@@ -37,7 +37,7 @@ WEIGHING: dict[str, Callable[[Heard, Symptom], str | None]] = {
     "cuinit-no-device": machine.no_device,
     "device-count-assert": machine.device_count,
     "device-count-out-of-memory": machine.unknown_error,
-    "device-file-refused": machine.nvml_refused,
+    "device-file-refused": containers.nvml_refused,
     "device-function-invalid": frameworks.no_kernel,
     "devices-busy": machine.devices_busy,
     "dkms-build-failed": machine.build_failed,
@@ -62,6 +62,7 @@ WEIGHING: dict[str, Callable[[Heard, Symptom], str | None]] = {
     "jax-library-outdated": libraries.jax_library,
     "libcuda-absent": machine.absent_driver,
     "library-needs-newer-gpu": frameworks.newer_gpu_asked,
+    "library-load-failed": libraries.load_failed,
     "library-without-cuda": frameworks.cpu_build,
     "memory-holders": machine.memory_held,
     "memory-startup-short": machine.memory_short,
@@ -76,14 +77,16 @@ WEIGHING: dict[str, Callable[[Heard, Symptom], str | None]] = {
     "numpy-unavailable-to-torch": frameworks.numpy_unavailable,
     "nvcc-absent": libraries.no_nvcc,
     "nvcc-arch-unsupported": frameworks.nvcc_arch,
+    "nvrtc-arch-unknown": frameworks.nvrtc_arch,
     "nvidia-smi-absent": machine.absent_driver,
     "nvml-driver-not-loaded": machine.not_loaded,
     "nvml-library-absent": machine.absent_driver,
-    "nvml-no-permission": machine.nvml_refused,
-    "nvml-unknown-error": machine.nvml_unknown,
+    "nvml-no-permission": containers.nvml_refused,
+    "nvml-unknown-error": containers.nvml_unknown,
     "onnx-library-absent": libraries.provider_library,
     "onnx-provider-failed": libraries.provider_failed,
     "onnx-provider-unavailable": libraries.provider_unavailable,
+    "onnx-providers-listed": libraries.providers_listed,
     "p2p-disable-helps": machine.without_p2p_well,
     "p2p-not-supported": libraries.peer_access,
     "pip-no-candidate": frameworks.no_candidate,
@@ -92,7 +95,7 @@ WEIGHING: dict[str, Callable[[Heard, Symptom], str | None]] = {
     "ptx-invalid": libraries.invalid_ptx,
     "smi-no-communication": machine.not_loaded,
     "smi-no-devices": machine.no_devices_listed,
-    "smi-without-cuda-version": machine.no_cuda_version,
+    "smi-without-cuda-version": containers.no_cuda_version,
     "tensorflow-libraries-absent": libraries.tensorflow_libraries,
     "tensorflow-library-absent": libraries.tensorflow_library,
     "tensorflow-no-driver": machine.no_cudart,
