@@ -21,6 +21,7 @@ _PACKAGE = Path(envcheck.__file__).parent
 _MODULES = (
     "__init__.py",
     "errors.py",
+    "markers.py",
     "paths.py",
     "spelling.py",
     "versions.py",

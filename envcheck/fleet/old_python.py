@@ -1,8 +1,8 @@
-"""Lets envcheck's probe run on a host: without packages, in Pythons down to 3.8.
+"""Lets envcheck's probe run on a host, in Pythons down to 3.8.
 
 Only what is sent to hosts calls this, in a process that does nothing but ask the machine. What the
-probe makes of the answers there is thrown away: it is interpreted where it is judged, by the real
-packages. So a stand-in has to keep the questions right, and nothing else.
+probe makes of the answers there is thrown away: it is interpreted where it is judged. So a stand-in
+has to keep the questions right, and nothing else.
 """
 
 from __future__ import annotations
@@ -21,32 +21,12 @@ if TYPE_CHECKING:
 
 
 def adapt() -> None:
-    """Add what is not there: the package of environment markers, and names newer than 3.8."""
-    _without_markers()
+    """Add names that are newer than 3.8."""
     missing: Any = sys.version_info
     if missing < (3, 10):
         _before_310(builtins, dataclasses, types)
     if missing < (3, 9):
         _before_39(functools, pathlib)
-
-
-def _without_markers() -> None:
-    """Stand-in for `packaging.markers`, by which versions of libraries are chosen for display."""
-    package, markers = types.ModuleType("packaging"), types.ModuleType("packaging.markers")
-
-    class Marker:
-        def __init__(self, _text: str) -> None:
-            pass
-
-        def evaluate(self, _environment: dict[str, str]) -> bool:
-            return False
-
-    contents: dict[str, Any] = {"Marker": Marker}
-    for name in ("InvalidMarker", "UndefinedComparison", "UndefinedEnvironmentName"):
-        contents[name] = type(name, (ValueError,), {})
-    vars(markers).update(contents)
-    vars(package)["markers"] = markers
-    sys.modules.update({"packaging": package, "packaging.markers": markers})
 
 
 def _before_310(builtins: Any, dataclasses: Any, types: Any) -> None:

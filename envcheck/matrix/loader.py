@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from envcheck.errors import TableError
 from envcheck.matrix import schema
+from envcheck.matrix.files import Raw, read_compiled, read_toml
 from envcheck.paths import data_dir
 
 if TYPE_CHECKING:
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=schema.Row)
 M = TypeVar("M")
-
-Raw = dict[str, Any]
 
 
 class Matrix:
@@ -348,14 +346,14 @@ class Matrix:
 
     def _read(self, name: str) -> Raw:
         if self._compiled:
-            table = _read_compiled(self._root / f"{name}.json")
+            table = read_compiled(self._root / f"{name}.json")
         else:
-            table = _read_toml(self._root, name)
+            table = read_toml(self._root, name)
         if self._overlay is None:
             return table
         from envcheck.matrix.validate import merged
 
-        return merged(table, _read_toml(self._overlay, name))
+        return merged(table, read_toml(self._overlay, name))
 
 
 def _build(kind: type[R], values: Raw) -> R:
@@ -369,40 +367,3 @@ def _build(kind: type[R], values: Raw) -> R:
         # Only a compiled table gets here unchecked, and only when it was damaged since.
         msg = f"{kind.table}: [[{kind.section}]]: {error}"
         raise TableError(msg) from error
-
-
-def _read_compiled(path: Path) -> Raw:
-    import json
-
-    try:
-        found = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, RecursionError) as error:
-        msg = f"{path.name}: cannot be read: {error}"
-        raise TableError(msg) from error
-    if not isinstance(found, dict):
-        msg = f"{path.name}: holds no table"
-        raise TableError(msg)
-    return found
-
-
-def _read_toml(folder: Path, name: str) -> Raw:
-    path = folder / f"{name}.toml"
-    try:
-        stat = path.stat()
-    except OSError as error:
-        absent = isinstance(error, (FileNotFoundError, NotADirectoryError))
-        if absent and not path.is_symlink():
-            return {}
-        msg = f"{name}.toml: cannot be read: {error.strerror or error}"
-        raise TableError(msg) from error
-    return _parse(path, name, stat.st_mtime_ns, stat.st_size)
-
-
-@functools.lru_cache(maxsize=64)
-def _parse(path: Path, name: str, _changed: int, _size: int) -> Raw:
-    """Parse and validate; remembered per file, so that many matrices share one parse."""
-    from envcheck.matrix.validate import parsed
-
-    return parsed(path, name)

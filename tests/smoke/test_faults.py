@@ -18,7 +18,7 @@ from tests.smoke.test_cpu import TORCH
 
 CPU = ("--device", "cpu", "--framework", "torch")
 ALONE = (*CPU, "--distributed", "off")
-PATIENCE = "30"
+PATIENCE = "45"
 """Seconds in which the slowest stage ends on a busy machine: PyTorch loaded three times at once."""
 
 # A convolution that is one per cent too large, in float32 only; a library that cannot be loaded,
@@ -105,11 +105,14 @@ def ranks(
     folder = tmp_path_factory.mktemp("ranks")
     runs = {
         name: Run(
-            *(*CPU, "--timeout", PATIENCE),
+            *(*CPU, *timeout),
             python=frameworks,
             **planted(folder / name, smoke_torch=NOT_ALONE, smoke_ddp=code),
         )
-        for name, code in (("hangs", HANGS), ("crashes", CRASHES))
+        for name, code, timeout in (
+            ("hangs", HANGS, ("--timeout", PATIENCE)),
+            ("crashes", CRASHES, ()),
+        )
     }
     with ThreadPoolExecutor() as pool:
         ended = {name: pool.submit(run.finish) for name, run in runs.items()}
