@@ -4,9 +4,36 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import envcheck
+
+TOGETHER = {
+    "ansible": "engine",
+    "containers": "engine",
+    "fleet": "engine",
+    "smoke": "smoke",
+}
+"""Folder of tests -> what they share: a container engine of their own, or an environment with torch.
+
+All other files of tests are on their own.
+"""
+
 
 
 def pytest_report_header() -> str:
     """One line above the results."""
     return f"envcheck {envcheck.__version__} from {Path(envcheck.__file__).parent}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep together what shares something that takes long to make; several processes run tests."""
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    here = Path(__file__).parent
+    for item in items:
+        place = item.path.relative_to(here)
+        group = TOGETHER.get(place.parts[0], str(place))
+        item.add_marker(pytest.mark.xdist_group(group))
+    # What takes longest begins first, or the other process would wait for it at the end.
+    items.sort(key=lambda item: item.path.relative_to(here).parts[0] not in TOGETHER)

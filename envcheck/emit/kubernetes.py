@@ -230,6 +230,7 @@ spec:
       - action: Ignore
         onPodConditions:
           - type: DisruptionTarget
+            status: "True"
       - action: FailIndex
         onExitCodes:
           containerName: smoke

@@ -40,7 +40,7 @@ def read_pci(source: Quiet, notes: Notes) -> tuple[PciDevice, ...] | None:
         found.append(
             PciDevice(
                 address=address,
-                vendor=vendor,
+                vendor=NVIDIA_VENDOR,
                 device=_hex(source.read(f"{_BUS}/{address}/device")),
                 class_code=code[:4],
                 kernel_driver=(driver.target or "").rpartition("/")[2] if driver else "",

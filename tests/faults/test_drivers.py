@@ -1,4 +1,4 @@
-"""Driver libraries and nvidia-smi that hang, die, flood or refuse: real processes, stub libraries."""
+"""Driver libraries and nvidia-smi that hang, die, flood or refuse, in real processes."""
 
 from __future__ import annotations
 
@@ -6,19 +6,69 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from envcheck.engine import judge
+from envcheck.matrix.loader import Matrix
 from envcheck.probe.live import Live
-from envcheck.probe.source import Command
+from envcheck.probe.record import Recorded
+from envcheck.probe.snapshot import _payload, take_snapshot
+from envcheck.probe.source import Command, Result, Source
+from envcheck.rules import all_rules
 from tests.cli.runner import environment
 from tests.faults.conftest import doctor
+from tests.faults.faulty import Faulty
 
-NVML_CODES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 23, 25, 27, 29, 999)
-CUDA_CODES = (1, 2, 3, 4, 34, 35, 36, 46, 100, 101, 200, 201, 209, 214, 222, 300, 302, 304, 400, 500)
-CUDA_CODES += (700, 800, 802, 803, 804, 999)
+NVML_CODES = (
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+    10,
+    11,
+    12,
+    13,
+    14,
+    15,
+    16,
+    17,
+    18,
+    19,
+    20,
+    23,
+    25,
+    27,
+    29,
+    999,
+)
+CUDA_CODES: tuple[int, ...] = (
+    1,
+    2,
+    3,
+    4,
+    34,
+    35,
+    36,
+    46,
+    100,
+    101,
+    200,
+    201,
+    209,
+    214,
+    222,
+    300,
+    302,
+)
+CUDA_CODES += (304, 400, 500, 700, 800, 802, 803, 804, 999)
 
 
 @pytest.mark.parametrize(
@@ -39,15 +89,21 @@ def test_a_driver_library_that_hangs_or_dies(stubs: Path, wish: str, outcome: st
     assert ran.report["verdict"] != "ok"
 
 
+class Refusing(Faulty):
+    """A recorded machine on which some programs answer something else."""
+
+    def __init__(self, machine: Source, answers: Mapping[str, Result]) -> None:
+        """Take the machine, and the answers by the programs' names."""
+        super().__init__(machine, None, None)
+        self._answers = answers
+
+    def run(self, command: Command) -> Result:
+        """The other answer, where there is one."""
+        return self._answers.get(command.name) or super().run(command)
+
+
 def test_every_error_code_is_an_answer(stubs: Path) -> None:
     """The libraries answer each code; the doctor keeps it, and never calls the machine well."""
-    from envcheck.engine import judge
-    from envcheck.matrix.loader import Matrix
-    from envcheck.probe.record import Recorded
-    from envcheck.probe.snapshot import _payload, take_snapshot
-    from envcheck.rules import all_rules
-    from tests.faults.faulty import Faulty
-
     machine = Recorded(str(Path(__file__).resolve().parents[1] / "machines" / "h200x1"))
     tables = Matrix.shipped()
     codes = [
@@ -63,19 +119,10 @@ def test_every_error_code_is_an_answer(stubs: Path) -> None:
             }
         )
         names = ("query_nvml", "query_libcuda")
-        answers = live.run_all(tuple(_payload(live, each, 10.0) for each in names))
+        said = live.run_all(tuple(_payload(live, each, 10.0) for each in names))
 
-        class Refusing(Faulty):
-            """The recorded machine with these answers."""
-
-            def run(self, command: Command) -> object:  # type: ignore[override]
-                """The stub's answer, where it was asked."""
-                for name, answer in zip(names, answers, strict=True):  # noqa: B023
-                    if command.name == f"payload:{name}":
-                        return answer
-                return super().run(command)
-
-        snapshot = take_snapshot(Refusing(machine, None, None))
+        answers = {f"payload:{name}": each for name, each in zip(names, said, strict=True)}
+        snapshot = take_snapshot(Refusing(machine, answers))
         driver = snapshot.host.driver
         assert (driver.nvml.code, driver.libcuda.code) == (nvml, cuda)
         report = judge(snapshot, tables, all_rules())
@@ -162,9 +209,9 @@ def test_a_child_that_cannot_be_killed_is_left_alone(monkeypatch: pytest.MonkeyP
 
 
 @pytest.fixture
-def asleep() -> Iterator[str]:
+def asleep() -> str:
     """How long a test's own processes sleep: by it they are told from all others."""
-    yield str(3000 + os.getpid() % 1000) + "." + str(time.monotonic_ns() % 10**6)
+    return str(3000 + os.getpid() % 1000) + "." + str(time.monotonic_ns() % 10**6)
 
 
 def sleeping(asleep: str) -> list[str]:

@@ -149,7 +149,10 @@ def test_an_answer_of_another_shape_is_no_answer(payload: str) -> None:
     [
         ("{}", "printed no answer: $.binding?"),
         ("[]", "printed no answer: $ is no object"),
-        ('{"binding": "x", "gpus": [{"index": true}]}', "printed no answer: $.gpus[0].index is no int"),
+        (
+            '{"binding": "x", "gpus": [{"index": true}]}',
+            "printed no answer: $.gpus[0].index is no int",
+        ),
         ("[" * 100_000, "printed something that is not JSON"),
     ],
 )

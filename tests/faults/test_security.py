@@ -86,7 +86,9 @@ def test_the_doctor_writes_nothing_and_talks_to_nobody(tmp_path: Path) -> None:
     assert [e for e in calls if e.startswith(network) and re.search(r"AF_INET|AF_PACKET", e)] == []
     started = [e for e in calls if e.startswith("execve(")]
     assert len(started) >= 5
-    assert [e for e in started if re.match(r'execve\("\S*/(?:ba|da|z|k)?sh", \["\S+", "-c"', e)] == []
+    assert [
+        e for e in started if re.match(r'execve\("\S*/(?:ba|da|z|k)?sh", \["\S+", "-c"', e)
+    ] == []
 
 
 def test_only_what_was_asked_for_is_written(tmp_path: Path) -> None:
@@ -98,7 +100,15 @@ def test_only_what_was_asked_for_is_written(tmp_path: Path) -> None:
     assert [each.name for each in folder.iterdir()] == ["report.json"]
 
 
-FORBIDDEN = {"os.system", "os.popen", "eval", "exec", "pickle.load", "pickle.loads", "marshal.loads"}
+FORBIDDEN = {
+    "os.system",
+    "os.popen",
+    "eval",
+    "exec",
+    "pickle.load",
+    "pickle.loads",
+    "marshal.loads",
+}
 FORBIDDEN |= {"yaml.load", "subprocess.getoutput", "subprocess.getstatusoutput", "os.execvp"}
 
 
@@ -172,7 +182,7 @@ def test_no_report_steers_a_terminal(form: str) -> None:
 
 
 def test_no_plan_steers_a_terminal() -> None:
-    made = poisoned(Plan, plan("linux, cc 9.0, driver 580.95.05", "torch"))
+    made = poisoned(Plan, plan("H100, driver 580, python 3.12", "torch"))
     assert "[red]" in plan_text.render(made, 100)
     for text in (plan_text.render(made, 100), plan_text.document(made, 0)):
         assert not STEERING.search(text)
@@ -256,6 +266,8 @@ def test_a_hostile_recording_is_refused(
 @pytest.mark.parametrize("path", ["/../../../etc/passwd", "../../../etc/passwd", "/a/../../b"])
 def test_no_path_leads_out_of_a_recording(recording: Path, path: str) -> None:
     index = recording / "paths.json"
-    index.write_text(index.read_text("utf-8").replace("{", f'{{"{path}": {{"read": true}},', 1), "utf-8")
+    index.write_text(
+        index.read_text("utf-8").replace("{", f'{{"{path}": {{"read": true}},', 1), "utf-8"
+    )
     with pytest.raises(RecordingError, match="No such file or directory"):
         Recorded(str(recording)).read(path)

@@ -1,4 +1,4 @@
-"""Poor surroundings: no /proc, no room, no memory, odd clocks and interpreters, traps in folders."""
+"""Poor surroundings: no /proc, no room, no memory, odd clocks and interpreters, traps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def namespace(script: str) -> tuple[str, ...]:
     """
     flags = ("-m",) if os.getuid() == 0 else ("-rm",)
     probe = subprocess.run(
-        ["unshare", *flags, "sh", "-c", "mount -t tmpfs none /mnt"], capture_output=True, check=False
+        ["unshare", *flags, "sh", "-c", "mount -t tmpfs none /mnt"],
+        capture_output=True,
+        check=False,
     )
     if probe.returncode:
         pytest.skip(f"no mount namespaces here: {probe.stderr.decode().strip()}")
@@ -251,7 +253,14 @@ int main(int argc, char **argv) {
     return 91;
 }
 """
-REFUSED = {"epoll_create1": 291, "setsid": 112, "kill": 62, "statfs": 137, "readlink": 89, "pipe2": 293}
+REFUSED = {
+    "epoll_create1": 291,
+    "setsid": 112,
+    "kill": 62,
+    "statfs": 137,
+    "readlink": 89,
+    "pipe2": 293,
+}
 
 
 @pytest.fixture(scope="module")
