@@ -76,7 +76,10 @@ def build_parser(wanted: Collection[str] = tuple(helptext.COMMANDS)) -> tuple[Pa
     parser.add_argument(
         "-V", "--version", nargs=0, action=_Version, help="print the version and exit"
     )
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    # Without a name for the usage line argparse asks for the width of the screen each time.
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", title="commands", prog="envcheck"
+    )
     made: Commands = {}
     for name, summary in helptext.COMMANDS.items():
         if name in wanted:
@@ -106,7 +109,9 @@ def _add_arguments(parser: Parser, module: Any) -> None:
     if pages is None:
         module.add_arguments(parser)
         return
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
+    actions = parser.add_subparsers(
+        dest="action", metavar="ACTION", title="actions", prog=parser.prog
+    )
     made = {name: _add(actions, name, *page) for name, page in pages.items()}
     module.add_action_arguments(made)
     parser.actions = tuple(made)

@@ -68,7 +68,7 @@ def holds(marker: str, known: tuple[tuple[str, str], ...], extra: str) -> bool |
         match = _TOKEN.match(text, at)
         if match is None:
             return None
-        tokens.append(re.sub(r"\s+", " ", match.group().strip()))
+        tokens.append(" ".join(match.group().split()) if match["op"] else match.group().strip())
         at = match.end()
     try:
         value = _either(tokens, facts)

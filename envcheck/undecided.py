@@ -72,9 +72,21 @@ def _trouble(snapshot: Snapshot) -> str:
     return ""
 
 
+def _says_anything(snapshot: Snapshot) -> bool:
+    driver, env = snapshot.host.driver, snapshot.env
+    return bool(
+        snapshot.symptoms
+        or driver.version
+        or snapshot.host.gpus
+        or snapshot.host.pci
+        or env.packages
+        or env.frameworks
+    )
+
+
 def asks(snapshot: Snapshot, unknowns: Iterable[Unknown]) -> tuple[Fix, ...]:
-    """What to run next, when a text does not decide."""
-    if not any(each.kind == "missing" for each in unknowns):
+    """What to run next, when a text does not decide, or says nothing that is known here."""
+    if _says_anything(snapshot) and not any(each.kind == "missing" for each in unknowns):
         return ()
     host, env = snapshot.host, snapshot.env
     found = [

@@ -112,7 +112,8 @@ def _check(args: Namespace) -> int:
         image = engine.image(args.image)
     if image is None:
         raise EngineError("no-image", engine.name, args.image)
-    host, facts = _host(args), engine.facts()
+    facts = engine.facts()
+    host = _with_cdi(_host(args), facts)
     answer = _run(engine, facts, image, host, args)
     if answer.snapshot is None:
         say(f"{args.image} was read and not run: {answer.reason.splitlines()[-1]}")
@@ -144,6 +145,18 @@ def _run(
         package=_package(),
         timeout=RUN_SECONDS + (SMOKE_SECONDS if args.smoke else 0.0),
     )
+
+
+def _with_cdi(host: Snapshot, engine: EngineFacts) -> Snapshot:
+    """The machine with the CDI specifications of the folders that an engine really looks into."""
+    from envcheck.probe.engines import CDI_FOLDERS, read_cdi
+    from envcheck.probe.live import Live
+    from envcheck.probe.quiet import Quiet
+
+    if not set(engine.cdi_folders) - set(CDI_FOLDERS):
+        return host
+    cdi = read_cdi(Quiet(Live()), engine.cdi_folders)
+    return dataclasses.replace(host, host=dataclasses.replace(host.host, cdi=cdi))
 
 
 def _has_gpu(host: Snapshot) -> bool:

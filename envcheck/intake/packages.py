@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from envcheck.model.environment import Package
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from envcheck.intake.collected import Collected
 
 _VERSION = r"\d+(?:\.\d+)*(?:\.?(?:dev|post|rc|a|b|alpha|beta)\d*)*(?:\+[\w.]+)?(?:\.nv[\d.]+)?"
@@ -127,12 +129,21 @@ def _replace(found: Collected, name: str, version: str) -> None:
     add_package(found, name, version)
 
 
+def _lines_from(text: str, start: int) -> Iterator[str]:
+    """The lines of a text from a place on, one at a time: a table may end with its first."""
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        yield text[start:end]
+        start = end + 1
+
+
 def _tables(found: Collected) -> None:
     """`pip list` and its like: a head, a rule, rows until something that is no row."""
     for head in _TABLE_HEAD.finditer(found.text):
         end = found.text.find("\n", head.end())
         rows = 0
-        for line in found.text[end + 1 :].split("\n"):
+        for line in _lines_from(found.text, end + 1):
             match = _ROW.match(line)
             if match is None:
                 break
@@ -146,7 +157,7 @@ def _conda(found: Collected) -> None:
     for head in _CONDA_HEAD.finditer(found.text):
         end = found.text.find("\n", head.end())
         rows = 0
-        for line in found.text[end + 1 :].split("\n"):
+        for line in _lines_from(found.text, end + 1):
             match = _ROW.match(line)
             if match is None:
                 break

@@ -242,7 +242,7 @@ def _csv(found: Collected) -> None:
             continue
         for index, row in enumerate(lines[at + 1 : at + 33]):
             values = [value.strip() for value in row.split(",")]
-            if len(values) != len(names):
+            if len(values) != len(names) or values == names:
                 break
             known = dict(zip(names, values, strict=True))
             number = known.get("index", str(index))

@@ -20,7 +20,7 @@ _DAEMON_FILE = "/etc/docker/daemon.json"
 _HOOKS = ("nvidia-container-runtime-hook", "nvidia-container-toolkit")
 _TOOLS = ("nvidia-smi", "nvidia-ctk", "nsys", "ncu", "dcgmi", "nvitop", "nvcc")
 _VERSION_ARGUMENTS = {"nvidia-smi": ("--version",), "nvcc": ("--version",)}
-_CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi", "/run/cdi")
+CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi", "/run/cdi")
 _PIECE = re.compile(r"\d+\.\d+(?:\.\d+)*")
 
 
@@ -158,13 +158,13 @@ def _podman_runtimes(source: Quiet) -> tuple[str, ...]:
     )
 
 
-def read_cdi(source: Quiet) -> Cdi:
+def read_cdi(source: Quiet, folders: tuple[str, ...] = CDI_FOLDERS) -> Cdi:
     """CDI specifications of NVIDIA's devices: what they name, and which host files are gone."""
     paths: list[str] = []
     devices: list[str] = []
     missing: list[str] = []
     seen: set[tuple[str, str]] = set()
-    for folder in _CDI_FOLDERS:
+    for folder in folders:
         for name in source.list(folder) or ():
             text = source.read(f"{folder}/{name}") if name.endswith((".json", ".yaml")) else None
             kind = re.search(r"[\"']?kind[\"']?\s*:\s*[\"']?(nvidia\.com/[\w-]+)", text or "")

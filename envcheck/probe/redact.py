@@ -110,6 +110,10 @@ def telling_words(command_line: str) -> str:
     )
 
 
+_MARKED = re.compile(r"[/:=@\\]|(?:-[^-]*){4}|(?:\.[^.]*){3}")
+"""What every pattern here asks for: a path, a separator, a UUID's dashes or an address's dots."""
+
+
 class Redactor:
     """Redacts texts of one machine."""
 
@@ -146,11 +150,21 @@ class Redactor:
             key=len,
             reverse=True,
         )
+        self._known: dict[str, str] = {}
         self._users = users
         self._names = re.compile("|".join(map(_standing_alone, words))) if words else None
 
     def __call__(self, text: str) -> str:
         """The text without identifiers."""
+        # Names, versions and words come again and again.
+        known = self._known.get(text)
+        if known is None:
+            known = self._known[text] = self._redacted(text)
+        return known
+
+    def _redacted(self, text: str) -> str:
+        if _MARKED.search(text) is None:  # a word or a version, which can only be a name
+            return self._names.sub(self._nameless, text) if self._names is not None else text
         if self._home is not None:
             text = self._home.sub(self._tilde, text)
         text = _OTHER_HOMES.sub(self._tilde, text)

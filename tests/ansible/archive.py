@@ -134,9 +134,7 @@ def _driver(version: str, *, broken: bool) -> list[Package]:
         ),
         Package(name="libnvidia-ptxjitcompiler1", version=version),
         Package(name="libnvidia-ml1", version=version),
-        Package(
-            name="nvidia-persistenced", version=version, files=(_unit("nvidia-persistenced"),)
-        ),
+        Package(name="nvidia-persistenced", version=version, files=(_unit("nvidia-persistenced"),)),
         Package(
             name="nvidia-fabricmanager-580",
             version=version,

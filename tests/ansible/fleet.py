@@ -59,7 +59,9 @@ class Played:
     def said(self, host: str) -> str:
         """What the tasks that ended the play for a host said, in one line."""
         lines = [
-            line for line in self.text.splitlines() if re.match(rf"(fatal|failed): \[{host}\]", line)
+            line
+            for line in self.text.splitlines()
+            if re.match(rf"(fatal|failed): \[{host}\]", line)
         ]
         return "\n".join(lines)
 

@@ -145,12 +145,19 @@ def _wait(engine: Engine, name: str) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         done = engine.cli(
-            "exec", name, "bash", "-c", "systemctl is-active ssh && exec 3<>/dev/tcp/127.0.0.1/22", check=False
+            "exec",
+            name,
+            "bash",
+            "-c",
+            "systemctl is-active ssh && exec 3<>/dev/tcp/127.0.0.1/22",
+            check=False,
         )
         if done.returncode == 0:
             return
         time.sleep(0.2)
-    raise TimeoutError(f"{name} did not start: {engine.cli('logs', name, check=False).stdout[-2000:]}")
+    raise TimeoutError(
+        f"{name} did not start: {engine.cli('logs', name, check=False).stdout[-2000:]}"
+    )
 
 
 def _write_known_hosts(hosts: Hosts) -> None:

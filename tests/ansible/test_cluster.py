@@ -230,7 +230,9 @@ def test_a_job_with_gpus_does_not_start_on_a_node_with_findings(node: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("status", "gpus"), [(1, ""), (0, "0"), (3, "0"), (124, "0")], ids=["cpu", "ok", "unknown", "slow"]
+    ("status", "gpus"),
+    [(1, ""), (0, "0"), (3, "0"), (124, "0")],
+    ids=["cpu", "ok", "unknown", "slow"],
 )
 def test_a_job_starts_where_nothing_speaks_against_it(node: Path, status: int, gpus: str) -> None:
     state(node, status, FINDING)

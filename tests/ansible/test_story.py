@@ -6,19 +6,42 @@ Runs build on one another; each is a fixture, so that a run that cannot be had f
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from envcheck.model.base import model
+from envcheck.paths import data_dir
 from tests.ansible.archive import BROKEN, DRIVER_SET, NEW, OLD, TOOLKIT_NEW
+from tests.ansible.conftest import tool
 from tests.ansible.fleet import Fleet, Played
+
+pytestmark = pytest.mark.xdist_group("fleet")
 
 MANAGED = ("h1", "h2", "h3")
 LIMIT = ("--limit", ",".join(MANAGED))
 DRIVER = ("--tags", "driver")
 KERNEL = "/srv/sys/module/nvidia/version"
+
+
+_REGISTER = (
+    'echo \'{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}\''
+    " > /etc/docker/daemon.json"
+)
+
+
+@model
+class Scenario:
+    """Where molecule runs, and what it is told of hosts and variables."""
+
+    folder: Path
+    hosts: Path
+    vars: Path
 
 
 @model
@@ -68,8 +91,10 @@ def again(fleet: Fleet, converged: Run) -> Run:
 
 @pytest.fixture(scope="module")
 def mixed(fleet: Fleet, again: Run) -> Run:
-    """Another driver: h1 gets it, h2 has it held by somebody, h3 and the fresh h4 get one that
-    cannot be set up, and h5 is not there."""
+    """Another driver, which h1 gets and h2 has held by somebody; h5 is not there.
+
+    h3, and h4 that is fresh, are given one that cannot be set up.
+    """
     fleet.settings("h1", {"nvidia_driver_version": NEW})
     fleet.settings("h2", {"nvidia_driver_version": NEW})
     for host in ("h3", "h4"):
@@ -79,9 +104,7 @@ def mixed(fleet: Fleet, again: Run) -> Run:
     fleet.hosts.run("h2", "rm /etc/envcheck/nvidia-driver.held")
     inventory = fleet.hosts.inventory.with_name("with-absent.yml")
     inventory.write_text(fleet.hosts.inventory.read_text() + "    h5: {ansible_port: 1}\n")
-    return play(
-        fleet, "--tags", "driver,containers", hosts=(*MANAGED, "h4"), inventory=inventory
-    )
+    return play(fleet, "--tags", "driver,containers", hosts=(*MANAGED, "h4"), inventory=inventory)
 
 
 @pytest.fixture(scope="module")
@@ -101,11 +124,12 @@ def back(fleet: Fleet, mixed: Run) -> Run:
 @pytest.fixture(scope="module")
 def special(fleet: Fleet, back: Run) -> Run:
     """h1 is another system, h2 has NVSwitches and runs its driver, h3 an old GPU."""
-    fleet.hosts.run("h1", "printf 'ID=\"rocky\"\\nVERSION_ID=\"8.10\"\\n' > /srv/os-release")
+    fleet.hosts.run("h1", 'printf \'ID="rocky"\\nVERSION_ID="8.10"\\n\' > /srv/os-release')
     fleet.settings("h1", {"preflight_os_release": "/srv/os-release"})
     fleet.hosts.run(
         "h2",
-        "switch=/srv/sys/bus/pci/devices/0000:05:00.0; mkdir -p $switch; echo 0x10de > $switch/vendor;"
+        "switch=/srv/sys/bus/pci/devices/0000:05:00.0; mkdir -p $switch;"
+        " echo 0x10de > $switch/vendor;"
         f" echo 0x068000 > $switch/class; echo 0x22a3 > $switch/device; echo {NEW} > {KERNEL}",
     )
     fleet.settings("h2", {"nvidia_driver_version": NEW})
@@ -150,11 +174,9 @@ def test_the_first_run_sets_up_containers(fleet: Fleet, converged: Run) -> None:
 
 def test_a_host_is_started_anew_only_where_that_is_allowed(fleet: Fleet, converged: Run) -> None:
     assert "start this host anew, or set nvidia_driver_reboot" in converged.played.text
-    assert fleet.hosts.run("h2", "systemctl is-active nvidia-persistenced", check=False).split() == [
-        "inactive"
-    ]
-    assert fleet.hosts.run("h2", "systemctl is-enabled nvidia-persistenced").split() == ["enabled"]
-    assert fleet.hosts.run("h1", "systemctl is-active nvidia-persistenced").split() == ["active"]
+    asked = "systemctl is-active nvidia-persistenced; systemctl is-enabled nvidia-persistenced"
+    assert fleet.hosts.run("h2", asked).split() == ["inactive", "enabled"]
+    assert fleet.hosts.run("h1", asked).split() == ["active", "enabled"]
 
 
 def test_every_host_is_judged_and_its_report_fetched(fleet: Fleet, converged: Run) -> None:
@@ -185,6 +207,87 @@ def test_findings_end_the_play(fleet: Fleet, again: Run) -> None:
     done = fleet.play("--limit", "h1", "--tags", "envcheck", "-e", "envcheck_require_gpu=true")
     assert done.code == 2
     assert "error no-gpu: " in done.said("h1")
+
+
+# -- the scenarios of molecule ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def scenario(fleet: Fleet, again: Run, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
+    """Molecule's scenarios, pointed at h1, which the runs above brought to the lock."""
+    assert again.played.code == 0
+    place = tmp_path_factory.mktemp("molecule") / "ansible_collections/envcheck/stack"
+    shutil.copytree(data_dir("ansible"), place)
+    inventory = fleet.hosts.inventory
+    lines = inventory.read_text().splitlines()
+    hosts = inventory.with_name("molecule.yml")
+    hosts.write_text("\n".join(line for line in lines if not re.match(r"    h[2-9]:", line)))
+    variables = yaml.safe_load((fleet.folder / "group_vars/all/stack.yml").read_text())
+    variables |= json.loads((fleet.folder / "group_vars/all/zz-test.yml").read_text())
+    variables |= {
+        "envcheck_reports": str(fleet.folder / "reports"),
+        "envcheck_wheels": str(fleet.folder / "files/wheels"),
+        "envcheck_lock": "",
+        "container_toolkit_engines": ["docker"],
+    }
+    (place.parents[2] / "vars.yml").write_text(json.dumps(variables))
+    return Scenario(folder=place / "extensions", hosts=hosts, vars=place.parents[2] / "vars.yml")
+
+
+def molecule(scenario: Scenario, *args: str) -> subprocess.CompletedProcess[str]:
+    program = tool("molecule")
+    return subprocess.run(
+        [program, *args],
+        cwd=scenario.folder,
+        env={
+            **os.environ,
+            "ENVCHECK_HOSTS": str(scenario.hosts),
+            "ENVCHECK_VARS": str(scenario.vars),
+            "ENVCHECK_COLLECTIONS": str(scenario.vars.parent),
+            "ANSIBLE_HOME": str(scenario.vars.parent / "home"),
+            "NO_COLOR": "1",
+            "PATH": f"{Path(program).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        },
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=900,
+    )
+
+
+def test_scenarios_converge_without_change_where_nothing_is_amiss(scenario: Scenario) -> None:
+    for name in ("container_toolkit", "python_stack"):
+        done = molecule(scenario, "converge", "--scenario-name", name)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        assert "changed=0" in done.stdout + done.stderr
+
+
+def test_scenarios_verify_what_was_converged(scenario: Scenario) -> None:
+    done = molecule(scenario, "verify")
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+@pytest.mark.parametrize(
+    ("damage", "repair"),
+    [
+        ("apt-mark unhold libcuda1", "apt-mark hold libcuda1"),
+        ("echo '{\"runtimes\": {}}' > /etc/docker/daemon.json", _REGISTER),
+        (
+            "mv /etc/apt/preferences.d/envcheck-nvidia-driver /root/pin",
+            "mv /root/pin /etc/apt/preferences.d/envcheck-nvidia-driver",
+        ),
+    ],
+    ids=["hold", "runtime", "pin"],
+)
+def test_scenarios_see_what_is_amiss(
+    fleet: Fleet, scenario: Scenario, damage: str, repair: str
+) -> None:
+    fleet.hosts.run("h1", damage)
+    try:
+        assert molecule(scenario, "verify").returncode != 0
+    finally:
+        fleet.hosts.run("h1", repair)
 
 
 # -- another driver --------------------------------------------------------------------------------

@@ -32,6 +32,10 @@ def test_mixed_cuda_majors_are_caught(
     place = f"{VENV}/lib/python{python}/site-packages/nvidia/nccl/lib/libnccl.so.2"
     assert found["found"] == f"both own {place}"
     assert found["needed"] == "one of them: nvidia-nccl-cu13"
+    assert [each["title"] for each in found["fix"]] == [
+        "In the Dockerfile: Remove both, then put back nvidia-nccl-cu13, the one that the framework"
+        " was built for"
+    ]
     assert data["snapshot"]["source"] == "image:stub/mixed"
     assert data["snapshot"]["env"]["shared_files"] == [
         {"path": place, "packages": ["nvidia-nccl-cu12", "nvidia-nccl-cu13"]}

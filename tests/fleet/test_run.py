@@ -21,6 +21,9 @@ from tests.fleet.hosts import Fleet, Machine, running
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# One engine and one set of hosts for all of these tests.
+pytestmark = pytest.mark.xdist_group("fleet-hosts")
+
 STUBS = Path(__file__).parents[1] / "stubs"
 SCHEMA = Path(envcheck.__file__).parent / "schema" / "report-1.schema.json"
 

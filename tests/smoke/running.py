@@ -56,7 +56,7 @@ class Run:
             text=True,
             env=self.variables,
             cwd="/",
-            timeout=300,
+            timeout=600,
             check=False,
         )
         assert done.stdout, done.stderr

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -18,8 +20,6 @@ from tests.smoke.test_cpu import TORCH
 
 CPU = ("--device", "cpu", "--framework", "torch")
 ALONE = (*CPU, "--distributed", "off")
-PATIENCE = "45"
-"""Seconds in which the slowest stage ends on a busy machine: PyTorch loaded three times at once."""
 
 # A convolution that is one per cent too large, in float32 only; a library that cannot be loaded,
 # for one stage; and in the last stage a crash.
@@ -102,6 +102,10 @@ def ranks(
 
     They go on beside the other tests of this module, since one of them mostly waits.
     """
+    # Loading PyTorch three times at once is no hang yet, on a machine as busy as this one is now.
+    began = time.monotonic()
+    subprocess.run([str(frameworks), "-c", "import torch"], check=True, cwd="/")
+    patience = round(10 + 6 * (time.monotonic() - began))
     folder = tmp_path_factory.mktemp("ranks")
     runs = {
         name: Run(
@@ -110,7 +114,7 @@ def ranks(
             **planted(folder / name, smoke_torch=NOT_ALONE, smoke_ddp=code),
         )
         for name, code, timeout in (
-            ("hangs", HANGS, ("--timeout", PATIENCE)),
+            ("hangs", HANGS, ("--timeout", str(patience))),
             ("crashes", CRASHES, ()),
         )
     }
@@ -171,7 +175,7 @@ def test_nothing_is_left(frameworks: Path, tmp_path: Path, script: str) -> None:
         started = {killed: stack.enter_context(run.start()) for killed, run in runs.items()}
         for process in started.values():
             stack.callback(process.kill)
-        assert wait_until(hanging, 90.0), [run.alive() for run in runs.values()]
+        assert wait_until(hanging, 240.0), [run.alive() for run in runs.values()]
         for killed, process in started.items():
             process.send_signal(killed)
         assert {killed: process.wait(15) for killed, process in started.items()} == ends
@@ -206,7 +210,7 @@ def test_a_rank_that_hangs(ranks: dict[str, Callable[[], Ended]]) -> None:
     assert status == 1
     (stage,) = failed(report)
     assert (stage["name"], stage["outcome"]) == ("all-reduce", "timeout")
-    assert stage["detail"] == f"no answer within {PATIENCE} s: rank 0, 1 in all-reduce"
+    assert re.fullmatch(r"no answer within \d+ s: rank 0, 1 in all-reduce", stage["detail"])
     # Both say where they hang.
     assert any("in all_reduce" in line for line in stage["output"])
     (finding,) = [each for each in report["findings"] if each["severity"] == "error"]

@@ -31,8 +31,8 @@ _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 def signature_refused(heard: Heard, symptom: Symptom) -> str | None:
     """A refused signature: of any module, so something has to name NVIDIA's."""
-    concerned = "nvidia" in symptom.text.lower() or heard.driver_trouble()
-    return "driver-module-rejected" if concerned else NOTHING
+    named = "nvidia" in symptom.text.lower() or heard.has("nvidia-module-wanted")
+    return "driver-module-rejected" if named or heard.driver_trouble() else NOTHING
 
 
 def build_failed(heard: Heard, symptom: Symptom) -> str | None:
