@@ -1,13 +1,12 @@
 """Builds `envcheck.pyz`: envcheck and all it needs in one file, for machines without pip.
 
-    python tools/pyz.py [-o envcheck.pyz] [--wheel WHEEL]
+    .venv/bin/python tools/pyz.py [-o envcheck.pyz] [--wheel WHEEL]
 
-The file runs with any Python from 3.10 on: `python3 envcheck.pyz doctor`. It holds Python code only;
-what its dependencies have compiled is left out, each has the same in Python. On its first run it
-unpacks itself into the user's cache folder, since other interpreters run parts of it as files. The
-same checkout and the same dependencies give the same bytes.
-
-Needs pip, and an index for the dependencies.
+The file runs with any Python from 3.10 on: `python3 envcheck.pyz doctor`. It holds envcheck's wheel
+and its dependencies as they are installed beside hatchling, which builds the wheel; nothing is
+fetched. What dependencies have compiled is left out, each has the same in Python. On its first run
+the file unpacks itself into the user's cache folder, since other interpreters run parts of it as
+files. The same checkout and the same dependencies give the same bytes.
 """
 
 from __future__ import annotations
@@ -19,19 +18,20 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from pathlib import Path
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 _BOOTSTRAP = Path(__file__).with_name("pyz_main.py")
 _SHEBANG = b"#!/usr/bin/env python3\n"
 _TIME = (1980, 1, 1, 0, 0, 0)
 
-PURE_INSTEAD = re.compile(r"(^|/)markupsafe/_speedups\.")
+_SPED_UP = re.compile(r"^markupsafe/_speedups\.")
 """Compiled files that stand beside the same in Python, and are left out."""
 _COMPILED = re.compile(r"\.(so|pyd|dylib|dll)(\.|$)")
-_LEFT_OUT = re.compile(r"^bin/|/__pycache__/|\.pyc$")
-# Of Python 3.10 only, so that a newer one that builds the file would not ask for it.
-_FOR_OLDER = "tomli>=2.0"
+_OF_ONE_INSTALLATION = {"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"}
 
 
 def main() -> int:
@@ -41,60 +41,77 @@ def main() -> int:
     parser.add_argument("--wheel", type=Path, help="envcheck's own wheel; built if not given")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="envcheck-pyz-") as name:
-        folder = Path(name)
-        wheel = args.wheel or _wheel(folder / "wheel")
-        site = folder / "site"
-        _pip("install", "--target", str(site), str(wheel))
-        # Of packages that come compiled, the wheel for any machine.
-        pure = ("--platform", "any", "--implementation", "py", "--abi", "none")
-        _pip(
-            *("install", "--target", str(site), "--no-deps", "--only-binary", ":all:"),
-            *("--python-version", "3.10", *pure, _FOR_OLDER),
-        )
-        files = _contents(site)
+        files, needs = _of_wheel(args.wheel or _wheel(Path(name)))
+        for package in _closure(needs):
+            files.update(_of_installed(package))
+        if not any(path.startswith("tomli/") for path in files):
+            files.update(_toml())
         compiled = [path for path in files if _COMPILED.search(path)]
         if compiled:
             print(f"compiled, for one machine only: {', '.join(compiled)}", file=sys.stderr)
             return 1
-        args.output.write_bytes(_archive(files, folder / "archive"))
+        args.output.write_bytes(_archive(files, Path(name) / "archive"))
     args.output.chmod(0o755)
     print(f"wrote {args.output}, {args.output.stat().st_size / 1e6:.1f} MB")
     return 0
 
 
 def _wheel(folder: Path) -> Path:
-    _pip("wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT))
+    build = (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder))
+    subprocess.run(build, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
 
-def _pip(*args: str) -> None:
-    pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
-    subprocess.run([*pip, *args], check=True)
+def _of_wheel(path: Path) -> tuple[dict[str, bytes], list[str]]:
+    """Files of a wheel, and the requirements in its metadata."""
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    (about,) = (text for name, text in files.items() if name.endswith(".dist-info/METADATA"))
+    return files, re.findall(r"(?m)^Requires-Dist: (.+)$", about.decode())
 
 
-def _contents(site: Path) -> dict[str, bytes]:
-    """What was installed, by its path; lists of files without those that are left out."""
-    found = {}
-    for path in sorted(site.rglob("*")):
-        name = path.relative_to(site).as_posix()
-        if not path.is_file() or _LEFT_OUT.search(name) or PURE_INSTEAD.search(name):
+def _closure(needs: list[str]) -> list[metadata.Distribution]:
+    """The installed distributions that requirements name, and those that these need."""
+    found: dict[str, metadata.Distribution] = {}
+    wanted = [*needs]
+    while wanted:
+        requirement = Requirement(wanted.pop())
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
             continue
-        content = path.read_bytes()
-        if path.name == "RECORD":
-            lines = content.decode().splitlines(keepends=True)
-            content = "".join(line for line in lines if not _unlisted(line)).encode()
-        elif path.name in {"direct_url.json", "REQUESTED"}:
-            continue  # says where it was built
-        found[name] = content
+        if requirement.name not in found:
+            package = found[requirement.name] = metadata.distribution(requirement.name)
+            wanted += package.requires or ()
+    return [package for _, package in sorted(found.items())]
+
+
+def _of_installed(package: metadata.Distribution) -> dict[str, bytes]:
+    """Files of an installed distribution, without programs and what only this machine has."""
+    found = {}
+    for file in package.files or ():
+        path = PurePosixPath(file)
+        left_out = (
+            ".." in path.parts
+            or "__pycache__" in path.parts
+            or path.name in _OF_ONE_INSTALLATION
+            or _SPED_UP.search(str(path))
+        )
+        if not left_out:
+            found[str(path)] = Path(str(package.locate_file(file))).read_bytes()
+    (about,) = (path for path in found if path.endswith(".dist-info/METADATA"))
+    # By which importlib.metadata knows what belongs to the package.
+    found[f"{PurePosixPath(about).parent}/RECORD"] = "".join(f"{each},,\n" for each in found).encode()
     return found
 
 
-def _unlisted(line: str) -> bool:
-    name = line.partition(",")[0].removeprefix("../")
-    ours = ("direct_url.json", "REQUESTED")
-    left_out = _LEFT_OUT.search(name) or PURE_INSTEAD.search(name) or name.endswith(ours)
-    return left_out is not None and left_out is not False
+def _toml() -> dict[str, bytes]:
+    """The reader of TOML for Python 3.10: a later Python's own, which is the same, by its name."""
+    import tomllib
+
+    return {
+        f"tomli/{path.name}": path.read_bytes()
+        for path in sorted(Path(tomllib.__file__).parent.glob("*.py"))
+    }
 
 
 def _archive(files: dict[str, bytes], path: Path) -> bytes:
@@ -103,13 +120,12 @@ def _archive(files: dict[str, bytes], path: Path) -> bytes:
     for name, content in sorted(files.items()):
         digest.update(f"{name}\0{len(content)}\0".encode())
         digest.update(content)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with zipfile.ZipFile(path, "w") as archive:
 
         def put(name: str, content: bytes) -> None:
             entry = zipfile.ZipInfo(name, _TIME)
-            entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
-            archive.writestr(entry, content)
+            archive.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
 
         put("__main__.py", _BOOTSTRAP.read_bytes())
         put("digest", digest.hexdigest()[:16].encode())

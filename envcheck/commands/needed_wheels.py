@@ -61,7 +61,7 @@ def _members(name: str, distribution: Distribution) -> dict[str, bytes]:
 
 
 def _toml() -> dict[str, bytes]:
-    """The reader of TOML for Python 3.10, which has none of its own: a later Python's, by its name."""
+    """The reader of TOML for Python 3.10, which has none of its own: a later one's, by its name."""
     if sys.version_info < (3, 11):
         from importlib import metadata
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import envcheck
 from envcheck.emit import describe
 from envcheck.emit.check import checked, shown
+from envcheck.emit.render import render
 from envcheck.errors import UsageError
 from envcheck.matrix import query
 from envcheck.matrix.schema import Capability, ImageTool, PciGpu
@@ -71,9 +72,9 @@ def _collection(folder: Path) -> Iterable[tuple[str, str]]:
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
         hidden = any(part.startswith(".") for part in relative.parts)
-        if path.is_file() and not hidden and not _LEFT_OUT & set(relative.parts):
-            if path.suffix in _KEPT:
-                yield relative.as_posix(), path.read_text(encoding="utf-8")
+        wanted = path.suffix in _KEPT and not hidden and not _LEFT_OUT & set(relative.parts)
+        if wanted and path.is_file():
+            yield relative.as_posix(), path.read_text(encoding="utf-8")
 
 
 def _check_hosts(hosts: tuple[str, ...]) -> None:
@@ -110,8 +111,8 @@ def _stack(lock: Lock, matrix: Matrix, options: Options) -> str:
     if branch is not None:
         parts.append(
             (
-                "The driver. A version that is only a branch takes the newest that a host is offered"
-                " at first, and stays there.",
+                "The driver. A version that is only a branch takes the newest that a host is"
+                " offered at first, and stays there.",
                 {
                     "nvidia_driver_branch": branch,
                     "nvidia_driver_version": version,
@@ -281,7 +282,8 @@ pipelining = True
 
 def _requirements(runtime: str) -> str:
     match = re.search(r'requires_ansible: "([^"]+)"', runtime)
-    return f"# What the machine that runs the playbook needs.\nansible-core{match[1] if match else ''}\n"
+    wanted = match[1] if match else ""
+    return f"# What the machine that runs the playbook needs.\nansible-core{wanted}\n"
 
 
 def _inventory(hosts: tuple[str, ...]) -> str:
@@ -296,52 +298,11 @@ def _inventory(hosts: tuple[str, ...]) -> str:
 
 
 def _readme(lock: Lock, options: Options) -> str:
-    inventory = (
-        "" if options.hosts else "cp inventory.example.yml inventory.yml   # and name hosts\n"
-    )
-    return _README.format(
+    return render(
+        "ansible-readme.md",
         frameworks=describe.frameworks(lock.stack),
         python=lock.stack.python,
         machine=describe.machine(lock),
-        inventory=inventory,
+        skeleton=not options.hosts,
         collection=COLLECTION,
     )
-
-
-_README = """\
-# {frameworks}
-
-For Python {python}, on {machine}. Made by `envcheck emit ansible` from `envcheck.lock`.
-
-```console
-{inventory}pip install -r requirements.txt          # on this machine only
-ansible-playbook site.yml --check --diff # says what would change
-ansible-playbook site.yml                # brings every host there, and proves it
-```
-
-Everything is in this folder: the collection is in `{collection}`, and envcheck itself, with what it needs, in
-`files/wheels`. Nothing is fetched on the machine that runs the playbook.
-
-| file | holds |
-|---|---|
-| `group_vars/all/stack.yml` | what the lock decided: versions, packages, what is done |
-| `group_vars/all/devices.yml` | which kernel modules drive which GPUs |
-| `envcheck.lock` | the lock, which every host is compared with at the end |
-| `reports/` | one report a host, after a run: `envcheck fleet report reports` shows them together |
-
-`envcheck emit ansible` writes these files anew, so that your own settings belong in files of your own, such as
-`group_vars/all/zz-site.yml`. Mirrors for hosts without a way to the outside are settings too:
-
-```yaml
-nvidia_repository_cuda_url: https://mirror.example.org/cuda/
-nvidia_repository_cuda_key: files/cuda-archive-keyring.gpg
-nvidia_repository_container_toolkit_url: https://mirror.example.org/container-toolkit/
-nvidia_repository_container_toolkit_key: files/container-toolkit.asc
-python_stack_index_url: https://mirror.example.org/simple
-```
-
-A driver that is installed but not yet in the kernel needs a start of the host. It happens only where it is allowed:
-`ansible-playbook site.yml -e nvidia_driver_reboot=true`.
-
-How a run ends, what is taken back when something fails, and which systems were tried: `{collection}/README.md`.
-"""

@@ -8,7 +8,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from envcheck.image.engine import CDI_DEVICE, LABEL, EngineFacts, GpuRequest, Image, Ran
+from envcheck.image.engine import CDI_DEVICE, LABEL, SHM_SIZE, EngineFacts, GpuRequest, Image, Ran
 from envcheck.image.trouble import EngineError, trouble
 
 if TYPE_CHECKING:
@@ -148,6 +148,8 @@ class CommandEngine:
             "create",
             "--label",
             f"{LABEL}=1",
+            "--shm-size",
+            SHM_SIZE,
             "--entrypoint",
             program,
             *_GPU_FLAGS[request],

@@ -19,6 +19,10 @@ ENGINES = ("docker", "podman")
 LABEL = "io.envcheck.check"
 """Label of the containers that envcheck makes, and removes again."""
 
+SHM_SIZE = "8g"
+"""Shared memory of those containers, as much as emitted images ask for: engines give 64 MB, which
+would be a finding about this command and not about the image."""
+
 GpuRequest = Literal["none", "cdi", "runtime", "gpus"]
 """How GPUs are asked for: not, as a CDI device, by NVIDIA's runtime, or by `--gpus`."""
 

@@ -9,6 +9,7 @@ from envcheck.image.command import docker_facts, has_run, image_of
 from envcheck.image.engine import (
     CDI_DEVICE,
     LABEL,
+    SHM_SIZE,
     EngineFacts,
     GpuRequest,
     Image,
@@ -124,6 +125,7 @@ class SdkEngine:
             arguments,
             entrypoint=[program],
             labels={LABEL: "1"},
+            shm_size=SHM_SIZE,
             # The daemon's own choice may be one that gives no logs back.
             log_config=LogConfig(type=LogConfig.types.JSON),
             **_gpu_settings(request),

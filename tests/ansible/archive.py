@@ -1,7 +1,7 @@
 """A signed apt archive of small packages that carry NVIDIA's names and versions.
 
-The dependencies are made up, in the manner of NVIDIA's: a metapackage whose parts ask for "at least"
-its version, so that only a role that moves the whole set gets back to an older one.
+The dependencies are made up, in the manner of NVIDIA's: a metapackage whose parts ask for "at
+least" its version, so that only a role that moves the whole set gets back to an older one.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ case "$1 $2" in
     echo '{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}' > "$file" ;;
   "cdi generate")
     for word in "$@"; do case $word in --output=*) file=${word#--output=} ;; esac; done
-    echo "containerEdits: {mounts: [{hostPath: /usr/lib/libcuda.so.$(cat /srv/sys/module/nvidia/version)}]}" > "$file" ;;
+    release=$(cat /srv/sys/module/nvidia/version)
+    echo "containerEdits: {mounts: [{hostPath: /usr/lib/libcuda.so.$release}]}" > "$file" ;;
 esac
 """
 
@@ -273,7 +274,7 @@ def make_wheels(folder: Path, *, torch: str) -> None:
     version, info = torch, f"torch-{torch}.dist-info"
     files = {
         "torch/__init__.py": "from torch.version import __version__\n",
-        "torch/version.py": f"__version__ = '{version}'\ncuda = None\ngit_version = '0'\nhip = None\n",
+        "torch/version.py": f"__version__ = '{version}'\ncuda = None\nhip = None\n",
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }

@@ -1,4 +1,4 @@
-"""Hosts, and a folder that `envcheck emit ansible` wrote for them: one of each for all tests here."""
+"""Hosts, and a folder that `envcheck emit ansible` wrote for them: one of each for all tests."""
 
 from __future__ import annotations
 

@@ -80,8 +80,10 @@ class Fleet:
         lock = self.hosts.folder / "test.lock"
         lock.write_text(LOCK)
         subprocess.run(
-            [sys.executable, "-m", "envcheck", "emit", "ansible", "--lock", lock]
-            + [*args, "--output", self.folder],
+            [
+                *(sys.executable, "-m", "envcheck", "emit", "ansible"),
+                *("--lock", str(lock), *args, "--output", str(self.folder)),
+            ],
             check=True,
             stdout=subprocess.DEVNULL,
         )

@@ -27,12 +27,14 @@ FROM envcheck-test/base
 ENV DEBIAN_FRONTEND=noninteractive
 RUN apt-get update && apt-get install -y --no-install-recommends \
     kmod openssh-server systemd systemd-sysv python3-apt \
- && rm -rf /etc/ssh/ssh_host_* /var/lib/apt/lists/* /etc/apt/sources.list /etc/apt/sources.list.d/* \
+ && rm -rf /etc/ssh/ssh_host_* /var/lib/apt/lists/* \
+ && rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/* \
  && mkdir -p /root/.ssh && chmod 700 /root/.ssh \
  && systemctl mask systemd-logind.service getty.target systemd-networkd-wait-online.service \
  && echo StrictModes no > /etc/ssh/sshd_config.d/test.conf \
- && printf '[Service]\\nExecStartPre=\\nExecStartPre=/usr/bin/ssh-keygen -A\\n' > /root/keys.conf \
- && mkdir -p /etc/systemd/system/ssh.service.d && mv /root/keys.conf /etc/systemd/system/ssh.service.d/
+ && mkdir -p /etc/systemd/system/ssh.service.d \
+ && printf '[Service]\\nExecStartPre=\\nExecStartPre=/usr/bin/ssh-keygen -A\\n' \
+    > /etc/systemd/system/ssh.service.d/keys.conf
 CMD ["/sbin/init"]
 """
 _START_SECONDS = 60.0

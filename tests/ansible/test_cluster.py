@@ -138,7 +138,8 @@ def node(tmp_path: Path) -> Path:
 
 
 FINDING = (
-    '{"findings": [{"id": "gpu-fell-off-bus", "severity": "error", "subject": "GPU 1: NVIDIA H200"},'
+    '{"findings": [{"id": "gpu-fell-off-bus", "severity": "error",'
+    ' "subject": "GPU 1: NVIDIA H200"},'
     ' {"id": "gpu-throttled", "severity": "warning", "subject": "GPU 0"}], "drift": null}'
 )
 REASON = "envcheck: gpu-fell-off-bus (GPU 1: NVIDIA H200)"
@@ -188,8 +189,17 @@ def state(node: Path, status: int, report: str, reason: str = "") -> None:
 def test_a_node_with_findings_drains_with_the_reason(node: Path) -> None:
     state(node, 1, FINDING)
     assert run(node, slurm.HEALTH) == (0, f"update NodeName=gpu07 State=DRAIN Reason={REASON}\n")
-    asked = (node / "bin/asked").read_text()
-    assert f"--against {node}/envcheck.lock" in asked
+    # Without an environment that is named, everything would be missing from it.
+    assert "--against" not in (node / "bin/asked").read_text()
+
+
+def test_the_environment_of_jobs_is_compared_with_the_lock(node: Path) -> None:
+    drift = '{"findings": [], "drift": [{"field": "torch", "found": "2.7.0", "locked": "2.8.0"}]}'
+    state(node, 1, drift)
+    _, asked = run(node, slurm.HEALTH, ENVCHECK_PYTHON="/opt/train")
+    assert asked.endswith("Reason=envcheck: drift: torch is 2.7.0\n")
+    words = (node / "bin/asked").read_text()
+    assert f"--python /opt/train --against {node}/envcheck.lock" in words
 
 
 def test_a_reason_holds_nothing_that_slurm_or_a_shell_would_care_for(node: Path) -> None:

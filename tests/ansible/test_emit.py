@@ -146,8 +146,10 @@ def test_the_collection_is_copied_as_it_is() -> None:
 def test_the_folder_is_complete_and_the_same_twice(tmp_path: Path) -> None:
     def emit(folder: Path) -> dict[str, bytes]:
         subprocess.run(
-            [sys.executable, "-m", "envcheck", "emit", "ansible", "-o", folder]
-            + ["--lock", EXAMPLES / GPU_LOCK / "envcheck.lock"],
+            [
+                *(sys.executable, "-m", "envcheck", "emit", "ansible", "-o", str(folder)),
+                *("--lock", str(EXAMPLES / GPU_LOCK / "envcheck.lock")),
+            ],
             check=True,
             stdout=subprocess.DEVNULL,
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import re
@@ -9,6 +11,10 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 INCLUDED = ("ca-certificates", "python3", "python3-pip", "python3-venv")
 """Beyond what apt itself needs: an interpreter, as the images have that programs are built on."""
@@ -35,19 +41,28 @@ def cached_tree() -> Path:
     ).hexdigest()[:12]
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     place = home / "envcheck-tests" / f"{suite}-{key}.tar"
-    if not place.is_file():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        # Beside its place, and renamed when whole: another run may be at the same.
-        with tempfile.TemporaryDirectory(prefix=f".{suite}-", dir=place.parent) as folder:
-            draft = Path(folder) / "tree.tar"
-            tree = Path(folder) / "tree"
-            _bootstrap(tree, suite, mirror)
-            _furnish(tree)
-            subprocess.run(
-                ["tar", "--numeric-owner", "-C", str(tree), "-cf", str(draft), "."], check=True
-            )
-            draft.replace(place)
+    with only_one(place):
+        if not place.is_file():
+            # Beside its place, and renamed when whole: a run may be ended in the middle.
+            with tempfile.TemporaryDirectory(prefix=f".{suite}-", dir=place.parent) as folder:
+                draft = Path(folder) / "tree.tar"
+                tree = Path(folder) / "tree"
+                _bootstrap(tree, suite, mirror)
+                _furnish(tree)
+                subprocess.run(
+                    ["tar", "--numeric-owner", "-C", str(tree), "-cf", str(draft), "."], check=True
+                )
+                draft.replace(place)
     return place
+
+
+@contextlib.contextmanager
+def only_one(place: Path) -> Iterator[None]:
+    """Wait until no other process makes what is to be kept there."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with (place.parent / f".{place.name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _bootstrap(tree: Path, suite: str, mirror: str | None) -> None:

@@ -268,6 +268,8 @@ def _daemon(
     with (state / "dockerd.log").open("wb") as log:
         process = subprocess.Popen(
             [
+                # Whoever ends the tests ends the daemon too, however roughly.
+                *(("setpriv", "--pdeathsig", "TERM") if shutil.which("setpriv") else ()),
                 shutil.which(program, path=variables["PATH"]) or program,
                 "--config-file",
                 str(state / "daemon.json"),

@@ -14,6 +14,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.containers.base_tree import only_one
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -37,35 +39,37 @@ def fetched(python: str, *requirements: str) -> Path:
     key = hashlib.sha256("\0".join((python, *requirements)).encode()).hexdigest()[:12]
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     place = home / "envcheck-tests" / f"wheels-{key}"
-    if place.is_dir():
-        return place
-    place.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=".wheels-", dir=place.parent))
-    flags = [word for each in _PLATFORMS for word in ("--platform", each)]
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "download",
-            "--quiet",
-            "--only-binary=:all:",
-            f"--python-version={python}",
-            *flags,
-            "--dest",
-            str(draft),
-            *requirements,
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise WheelsError(done.stderr[-600:])
-    with contextlib.suppress(OSError):
-        # Another run may have been faster.
-        draft.rename(place)
+    with only_one(place):
+        if not place.is_dir():
+            _fetch(place, python, requirements)
     return place
+
+
+def _fetch(place: Path, python: str, requirements: tuple[str, ...]) -> None:
+    flags = [word for each in _PLATFORMS for word in ("--platform", each)]
+    with tempfile.TemporaryDirectory(prefix=".wheels-", dir=place.parent) as folder:
+        draft = Path(folder) / "wheels"
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "download",
+                "--quiet",
+                "--only-binary=:all:",
+                f"--python-version={python}",
+                *flags,
+                "--dest",
+                str(draft),
+                *requirements,
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise WheelsError(done.stderr[-600:])
+        draft.rename(place)
 
 
 class _Quiet(SimpleHTTPRequestHandler):

@@ -77,7 +77,7 @@ CUDA_CODES += (304, 400, 500, 700, 800, 802, 803, 804, 999)
 def test_a_driver_library_that_hangs_or_dies(stubs: Path, wish: str, outcome: str) -> None:
     ran = doctor(
         "--timeout",
-        "1",
+        "1" if wish == "hang" else "20",
         variables={
             "LD_LIBRARY_PATH": str(stubs / "full"),
             "NVIDIA_STUB_INIT": wish,
@@ -155,7 +155,7 @@ def test_nvidia_smi_that_floods_a_gigabyte_takes_no_memory(tmp_path: Path) -> No
         child.returncode = os.waitstatus_to_exitcode(status)
     assert child.returncode in {0, 1}
     assert usage.ru_maxrss < 250_000  # KiB
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 40
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_a_child_that_cannot_be_killed_is_left_alone(monkeypatch: pytest.MonkeyP
             Command(name="well", argv=("echo", "answer")),
         )
     )
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 10
     assert (stuck.outcome, stuck.error) == (
         "timeout",
         "did not answer within 0.3 s and was stopped",

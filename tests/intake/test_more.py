@@ -1,4 +1,4 @@
-"""Texts after public threads, and texts made for their wrapping, are judged as their threads ended."""
+"""Texts after public threads are judged as these ended, texts made for their wrapping as meant."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def driver_not_loaded(snapshot: Snapshot, matrix: Matrix) -> Answer:
     if not facts.driver_loaded(snapshot) and absent:
         if facts.in_container(snapshot):
             yield _host_module_absent(snapshot)
-        elif driver.installed:
+        elif driver.installed and not _without_gpu_by_choice(snapshot):
             yield _module_not_loaded(snapshot, matrix)
     elif facts.driver_loaded(snapshot) and facts.on_host(snapshot):
         closed = facts.closed_nodes(snapshot)
@@ -51,6 +51,12 @@ def driver_not_loaded(snapshot: Snapshot, matrix: Matrix) -> Answer:
             yield _nodes_closed(snapshot, closed)
         elif facts.missing_nodes(snapshot):
             yield _nodes_missing(snapshot)
+
+
+def _without_gpu_by_choice(snapshot: Snapshot) -> bool:
+    """A hosted notebook without a GPU, whose image has the driver's tools all the same."""
+    hosted = any(each.name == "on-colab" for each in snapshot.symptoms)
+    return hosted and not facts.has_gpu(snapshot)
 
 
 def _module_not_loaded(snapshot: Snapshot, matrix: Matrix) -> Finding:

@@ -187,6 +187,14 @@ def _decoded(number: str | None) -> tuple[int, ...] | None:
     return (value // 10000, value // 100 % 100, value % 100)
 
 
+def path_blamed(heard: Heard, _symptom: Symptom) -> str | None:
+    """It works without the loader's path: what had come from there stands in other messages."""
+    cudnn = ("cudnn-sublibrary-mismatch", "cudnn-symbol", "cudnn-symbol-system", "cudnn-not-loaded")
+    if heard.has(*cudnn, "cudnn-found-older", "jax-cudnn-older"):
+        return "library-path-shadows-cudnn"
+    return "library-path-shadows-nccl" if heard.has("nccl-symbol") else "library-path-shadows-cuda"
+
+
 def load_failed(heard: Heard, symptom: Symptom) -> str | None:
     """A library could not be loaded; which one and why stands in other messages, or nowhere."""
     elsewhere = any(

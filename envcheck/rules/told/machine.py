@@ -60,6 +60,8 @@ def not_loaded(heard: Heard, symptom: Symptom) -> str | None:
     if heard.wsl():
         tools = symptom.name == "smi-no-communication"
         return "wsl-linux-driver" if tools else "wsl-gpu-unavailable"
+    if heard.has("on-colab") and not heard.gpu_known():
+        return "no-gpu"  # its images have the driver's tools on machines without a GPU too
     return "driver-not-loaded"
 
 

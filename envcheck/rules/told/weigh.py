@@ -89,6 +89,7 @@ WEIGHING: dict[str, Callable[[Heard, Symptom], str | None]] = {
     "onnx-providers-listed": libraries.providers_listed,
     "p2p-disable-helps": machine.without_p2p_well,
     "p2p-not-supported": libraries.peer_access,
+    "path-unset-helps": libraries.path_blamed,
     "pip-no-candidate": frameworks.no_candidate,
     "pip-no-match": frameworks.no_candidate,
     "proc-driver-absent": machine.proc_absent,
