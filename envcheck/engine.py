@@ -115,11 +115,11 @@ def _listened(
     rule: Rule, answers: list[Finding | Unknown], snapshot: Snapshot, matrix: Matrix
 ) -> list[Finding | Unknown]:
     """A rule's answers with what messages say: beside the facts it rests on, or in their place."""
-    from envcheck.rules.told.answer import raised, supporting
-
     if rule.told is None:
         return answers
     if any(isinstance(each, Finding) for each in answers):
+        from envcheck.rules.told.answer import raised, supporting
+
         said = supporting(rule.id, snapshot, matrix)
         return [
             dataclasses.replace(

@@ -14,11 +14,10 @@ TOGETHER = {
     "fleet": "engine",
     "smoke": "smoke",
 }
-"""Folder of tests -> what they share: a container engine of their own, or an environment with torch.
+"""Folder of tests -> what they share: a container engine, or an environment with torch.
 
 All other files of tests are on their own.
 """
-
 
 
 def pytest_report_header() -> str:

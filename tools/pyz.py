@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib
 import re
 import subprocess
 import sys
@@ -50,6 +51,7 @@ def main() -> int:
         if compiled:
             print(f"compiled, for one machine only: {', '.join(compiled)}", file=sys.stderr)
             return 1
+        args.output.parent.mkdir(parents=True, exist_ok=True)
         args.output.write_bytes(_archive(files, Path(name) / "archive"))
     args.output.chmod(0o755)
     print(f"wrote {args.output}, {args.output.stat().st_size / 1e6:.1f} MB")
@@ -100,17 +102,18 @@ def _of_installed(package: metadata.Distribution) -> dict[str, bytes]:
             found[str(path)] = Path(str(package.locate_file(file))).read_bytes()
     (about,) = (path for path in found if path.endswith(".dist-info/METADATA"))
     # By which importlib.metadata knows what belongs to the package.
-    found[f"{PurePosixPath(about).parent}/RECORD"] = "".join(f"{each},,\n" for each in found).encode()
+    found[f"{PurePosixPath(about).parent}/RECORD"] = "".join(
+        f"{each},,\n" for each in found
+    ).encode()
     return found
 
 
 def _toml() -> dict[str, bytes]:
     """The reader of TOML for Python 3.10: a later Python's own, which is the same, by its name."""
-    import tomllib
-
+    tomllib = importlib.import_module("tomllib")
     return {
         f"tomli/{path.name}": path.read_bytes()
-        for path in sorted(Path(tomllib.__file__).parent.glob("*.py"))
+        for path in sorted(Path(str(tomllib.__file__)).parent.glob("*.py"))
     }
 
 

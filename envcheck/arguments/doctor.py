@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="PATH",
-        help="judge what people pasted instead: text files, folders of them, '-' for standard input",
+        help="judge pasted texts instead: files, folders of them, '-' for standard input",
     )
     parser.add_argument(
         "--image",

@@ -94,7 +94,8 @@ ACTIONS = {
     "kubernetes": Page(
         "write manifests that judge every node of a cluster",
         "A DaemonSet whose pods are ready while their nodes are in order and which takes no GPU"
-        " from anybody, a Job that runs a tiny training step on nodes, and a ConfigMap with the lock.",
+        " from anybody, a Job that runs a tiny training step on nodes, and a ConfigMap with the"
+        " lock.",
         _end(
             "envcheck emit kubernetes --image registry.example.org/train:1 -o cluster",
             "kubectl apply -f cluster/configmap.yaml -f cluster/daemonset.yaml",

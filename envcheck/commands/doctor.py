@@ -69,6 +69,12 @@ class Judgement:
     """Rules, tables and renderers, ready for a snapshot."""
 
     def __init__(self, args: Namespace) -> None:
+        """Load what the command line asks for.
+
+        Raises:
+            UsageError: an id or a folder is not there.
+            LockError: the lock to compare with is damaged.
+        """
         from envcheck.matrix.loader import Matrix
         from envcheck.rules import all_rules
 

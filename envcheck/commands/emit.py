@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import envcheck
 from envcheck.commands.folders import overlay
+from envcheck.commands.machine import this_machine
 from envcheck.commands.output import emit
 from envcheck.emit import TARGETS
 from envcheck.emit.options import Options
@@ -100,10 +101,9 @@ def _planned(matrix: Matrix) -> Lock:
     from envcheck.model.plan import Request
     from envcheck.planner.plan import lock_of, make_plan
     from envcheck.planner.target import target_of
-    from envcheck.probe.live import Live
     from envcheck.probe.snapshot import take_snapshot
 
-    machine = take_snapshot(Live(), python=None, deep=False, timeout=10.0)
+    machine = take_snapshot(this_machine(), python=None, deep=False, timeout=10.0)
     plan = make_plan(matrix, Request(target=target_of(machine, matrix)), machine)
     if plan.stack is None:
         msg = "no plan fits this machine: 'envcheck plan' says why"

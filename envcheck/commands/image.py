@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from envcheck.commands.doctor import Judgement
-    from envcheck.image.engine import Engine, EngineFacts, Image
+    from envcheck.image.engine import Engine, EngineFacts, GpuRequest, Image
     from envcheck.image.inside import Answer, Package
     from envcheck.model.finding import Fix, Report
     from envcheck.model.snapshot import Snapshot
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 RUN_SECONDS = 180.0
 """Seconds that a container gets to answer, and with a smoke test this and the next."""
 SMOKE_SECONDS = 1800.0
+_NOT_NEEDED = tuple(f"envcheck/_data/{name}/" for name in ("ansible", "containers", "matrices"))
+"""Parts of envcheck that a doctor in a container does without; it reads the compiled tables."""
 _INSTALLERS = ("pip ", "python", "uv ", "conda ", "mamba ", "poetry ", "pdm ")
 """Starts of commands that change an environment."""
 
@@ -116,10 +118,10 @@ def _check(args: Namespace) -> int:
     host = _with_cdi(_host(args), facts)
     answer = _run(engine, facts, image, host, args)
     if answer.snapshot is None:
-        say(f"{args.image} was read and not run: {answer.reason.splitlines()[-1]}")
+        say(f"{args.image} was read and not run: {' '.join(answer.reason.split())}")
         snapshot = _by_files(engine, image, host, args)
     else:
-        snapshot = _combined(answer, host, image, facts)
+        snapshot = _combined(answer.snapshot, answer.request, host, image, facts)
     expected = args.gpus == "all" or (_has_gpu(host) and _for_gpus(snapshot))
     snapshot = _with_refusals(snapshot, answer, judgement, engine.name, expected=expected)
     return judgement.report(snapshot, form)
@@ -183,23 +185,26 @@ def _package() -> Package:
 
     _, wheel = own_wheel()
     with zipfile.ZipFile(io.BytesIO(wheel)) as archive:
-        files = {name: archive.read(name) for name in archive.namelist()}
+        files = {
+            name: archive.read(name)
+            for name in archive.namelist()
+            if not name.startswith(_NOT_NEEDED)
+        }
     return package(envcheck.__version__, files)
 
 
-def _combined(answer: Answer, host: Snapshot, image: Image, facts: EngineFacts) -> Snapshot:
+def _combined(
+    inside: Snapshot, request: GpuRequest, host: Snapshot, image: Image, facts: EngineFacts
+) -> Snapshot:
     """What the container saw; where it got no GPU, its environment with this machine's driver."""
     from envcheck.image.join import from_inside, joined
     from envcheck.image.read import Inside
 
-    snapshot = answer.snapshot
-    if snapshot is None:
-        raise AssertionError
-    if answer.request != "none":
-        return from_inside(snapshot, host, image, facts)
-    gaps = tuple(each for each in snapshot.gaps if each.path.startswith("env"))
-    both = joined(host, Inside(env=snapshot.env, os=snapshot.host.os, gaps=gaps), image, facts)
-    return dataclasses.replace(both, smoke=snapshot.smoke, symptoms=snapshot.symptoms)
+    if request != "none":
+        return from_inside(inside, host, image, facts)
+    gaps = tuple(each for each in inside.gaps if each.path.startswith("env"))
+    both = joined(host, Inside(env=inside.env, os=inside.host.os, gaps=gaps), image, facts)
+    return dataclasses.replace(both, smoke=inside.smoke, symptoms=inside.symptoms)
 
 
 def _with_refusals(

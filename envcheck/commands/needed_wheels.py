@@ -67,11 +67,14 @@ def _toml() -> dict[str, bytes]:
 
         distribution = metadata.distribution("tomli")
         return _wheel("tomli", distribution.version, _members("tomli", distribution))
+    from importlib.util import find_spec
     from pathlib import Path
 
-    import tomllib
-
-    folder = Path(tomllib.__file__).parent
+    found = find_spec("tomllib")
+    if found is None or found.origin is None:
+        msg = "the reader of TOML, which envcheck needs, cannot be found here"
+        raise UsageError(msg)
+    folder = Path(found.origin).parent
     members = {f"tomli/{path.name}": path.read_bytes() for path in sorted(folder.glob("*.py"))}
     return _wheel("tomli", f"{sys.version_info[0]}.{sys.version_info[1]}", members)
 

@@ -33,7 +33,7 @@ def run(args: Namespace) -> int:
     import contextlib
 
     from envcheck.commands.doctor import Judgement, wanted_format
-    from envcheck.probe.live import Live
+    from envcheck.commands.machine import this_machine
     from envcheck.probe.snapshot import take_snapshot
 
     form = wanted_format(args)
@@ -43,7 +43,7 @@ def run(args: Namespace) -> int:
     # while the machine answers.
     asked = args.select or args.ignore or args.tables
     prepared = [Judgement(args)] if asked else []
-    live = Live()
+    live = this_machine()
     early: list[Child] = []
     with contextlib.ExitStack() as stack:
 

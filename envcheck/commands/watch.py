@@ -239,13 +239,13 @@ def _stack(python: str | None) -> Snapshot:
     from envcheck.model.snapshot import Gap, Snapshot
 
     try:
-        from envcheck.probe.live import Live
+        from envcheck.commands.machine import this_machine
         from envcheck.probe.snapshot import take_snapshot
 
         try:
-            return take_snapshot(Live(), python=python)
+            return take_snapshot(this_machine(), python=python)
         except UsageError:
-            return take_snapshot(Live())
+            return take_snapshot(this_machine())
     except Exception as error:
         reason = f"versions could not be read: {type(error).__name__}: {error}"
         return Snapshot(gaps=(Gap(path="host", reason=reason),))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from envcheck.model.base import model
 
-
 KERNEL_LOG = "kernel log"
 """Where a message was read that may be of long ago."""
 

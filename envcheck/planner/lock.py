@@ -144,7 +144,7 @@ def parse_lock(text: str, name: str) -> Lock:
         import tomli as tomllib
     try:
         data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, too
         raise _error(name, f"not TOML: {error}") from error
     schema = data.get("schema")
     if schema != LOCK_SCHEMA or isinstance(schema, bool):

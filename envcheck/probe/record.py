@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from envcheck.errors import NotRecordedError, RecordingError
 from envcheck.model.codec import CodecError, decode, encode
 from envcheck.probe.operating_system import RELEASE_FILES
+from envcheck.probe.plain_folder import refuse_links
 from envcheck.probe.redact import (
     KERNEL_COMMAND_LINE,
     Redactor,
@@ -180,10 +181,12 @@ class Recorder:
         for path, text in self._files.items():
             target = draft / _inside(redact(path))
             target.parent.mkdir(parents=True, exist_ok=True)
-            # A distribution's own file names nobody, though hosts are often called after it.
-            if path == KERNEL_COMMAND_LINE:
-                text = telling_words(text)
-            kept = text if path in RELEASE_FILES else redact(text)
+            if path in RELEASE_FILES:
+                kept = text  # names nobody, though hosts are often called after a distribution
+            elif path == KERNEL_COMMAND_LINE:
+                kept = redact(telling_words(text))
+            else:
+                kept = redact(text)
             target.write_text(kept, encoding="utf-8", newline="")
         paths = {redact(path): facts for path, facts in self._paths.items()}
         _dump(draft / "paths.json", redact.data(paths))
@@ -229,7 +232,7 @@ class Recorded:
         if not self._folder.is_dir():
             msg = f"{folder}: no such folder"
             raise RecordingError(msg)
-        _refuse_links(self._folder)
+        refuse_links(self._folder)
         facts = self._machine_facts()
         self._version = facts.get("recorder")
         if type(self._version) is not int:
@@ -378,26 +381,3 @@ class Recorded:
             msg = f"{self._folder / name}: holds no JSON object"
             raise RecordingError(msg)
         return data
-
-
-def _refuse_links(folder: Path) -> None:
-    """Links and devices could lead a reader out of the folder, or never end."""
-    import os
-
-    # Not by recursion: folders may be nested deeper than Python counts.
-    waiting = [str(folder)]
-    while waiting:
-        place = waiting.pop()
-        try:
-            with os.scandir(place) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    elif not entry.is_file(follow_symlinks=False):
-                        msg = (
-                            f"{entry.path}: a recording holds plain files only, no links or devices"
-                        )
-                        raise RecordingError(msg)
-        except OSError as error:
-            msg = f"{place[:200]}: {error.strerror or error}"
-            raise RecordingError(msg) from error

@@ -40,7 +40,7 @@ def test_markdown_is_ready_to_paste_and_names_nobody(tmp_path: Path) -> None:
         "\n/home/marguerite/venv/lib/python3.10/site-packages/torch/__init__.py"
         "\nmarguerite@buildbox17:~$ nvidia-smi -L"
         "\nGPU 0: NVIDIA GeForce RTX 3060 (UUID: GPU-0b0c1d2e-3f40-5162-7384-95a6b7c8d9ea)"
-        "\nE: C:\\Users\\marguerite\\x.py: Could not load library libcudnn_cnn_infer.so.8\n"
+        "\nE: C:\\Users\\marguerite\\x.py: line 3\n"
     )
     path = tmp_path / "issue.txt"
     path.write_text(text, encoding="utf-8")

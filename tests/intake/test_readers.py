@@ -124,11 +124,13 @@ def test_a_rocm_build_is_no_cpu_build() -> None:
 
 def test_wsl_and_windows() -> None:
     wsl = facts(
-        "PyTorch version: 2.1.0\nPython platform: Linux-5.15.90.1-microsoft-standard-WSL2-x86_64-with-glibc2.35\n"
+        "PyTorch version: 2.1.0\n"
+        "Python platform: Linux-5.15.90.1-microsoft-standard-WSL2-x86_64-with-glibc2.35\n"
     )
     assert wsl.host.wsl == 2
     windows = facts(
-        "PyTorch version: 2.1.0\nOS: Microsoft Windows 11 Pro\nPython platform: Windows-10-10.0.22621-SP0\n"
+        "PyTorch version: 2.1.0\nOS: Microsoft Windows 11 Pro\n"
+        "Python platform: Windows-10-10.0.22621-SP0\n"
     )
     assert (windows.host.os.id, windows.host.os.version) == ("windows", "11")
     assert windows.env.python.platform == "win_amd64"
@@ -238,7 +240,8 @@ def test_the_long_form() -> None:
 
 def test_what_nvidia_smi_says_instead() -> None:
     found = facts(
-        "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 535.230\n"
+        "Failed to initialize NVML: Driver/library version mismatch\n"
+        "NVML library version: 535.230\n"
     )
     assert (found.host.driver.nvml.outcome, found.host.driver.nvml.code) == ("error", 18)
     assert found.host.driver.userspace_version == "535.230"
@@ -421,7 +424,7 @@ def test_wrappings_are_taken_off() -> None:
         f"(EngineCore_0 pid=71) {plain}",
         f"[rank0]: {plain}",
         f"<details><summary>env</summary>\n{plain}\n</details>",
-        plain.replace("=", "＝").replace(".", "．"),
+        plain.replace("=", "\uff1d").replace(".", "\uff0e"),
         f"a#012{plain}#012b",
     ):
         assert packages(text) == {"torch": "2.8.0+cu128"}, text
