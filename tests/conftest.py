@@ -25,14 +25,19 @@ def pytest_report_header() -> str:
     return f"envcheck {envcheck.__version__} from {Path(envcheck.__file__).parent}"
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep together what shares something that takes long to make; several processes run tests."""
-    if not config.pluginmanager.hasplugin("xdist"):
-        return
-    here = Path(__file__).parent
-    for item in items:
-        place = item.path.relative_to(here)
-        group = TOGETHER.get(place.parts[0], str(place))
-        item.add_marker(pytest.mark.xdist_group(group))
-    # What takes longest begins first, or the other process would wait for it at the end.
-    items.sort(key=lambda item: item.path.relative_to(here).parts[0] not in TOGETHER)
+HERE = Path(__file__).parent
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Keep together what shares something that takes long to make; several processes run tests.
+
+    Done here, since the groups are read before `pytest_collection_modifyitems` comes to this file.
+    """
+    if getattr(item.config.option, "loadgroup", False):
+        place = item.path.relative_to(HERE)
+        item.add_marker(pytest.mark.xdist_group(TOGETHER.get(place.parts[0], str(place))))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, or the other process would wait for it at the end."""
+    items.sort(key=lambda item: item.path.relative_to(HERE).parts[0] not in TOGETHER)

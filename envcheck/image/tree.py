@@ -25,6 +25,9 @@ Kind = Literal["file", "directory", "link", "char", "block", "other"]
 LARGEST_TEXT = 40_000_000
 """Bytes of a text that is kept; nothing that is read has more."""
 
+_BUFFER = 1 << 16
+"""Bytes read at a time. `tarfile` copies what is left of them at every header: more are slower."""
+
 _MOST_LINKS = 40
 """Links that are followed on the way to one file, as the kernel does."""
 
@@ -140,7 +143,7 @@ def unpack(
 
     try:
         with (
-            tarfile.open(fileobj=stream, mode="r|") as archive,
+            tarfile.open(fileobj=stream, mode="r|", bufsize=_BUFFER) as archive,
             tempfile.TemporaryFile(dir=tree.folder) as spool,
         ):
             for member in archive:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.containers.asking import envcheck, report, said
-from tests.containers.engine import Engine
+from tests.containers.engine import BASE, Engine
 from tests.containers.stub_images import VENV, stub_image, torch_site
+from tests.environment.sites import write
 
 MIXED = (("nvidia-nccl-cu12", "2.27.3"), ("nvidia-nccl-cu13", "2.28.9"))
 
@@ -81,3 +84,19 @@ def test_what_cannot_be_combined_with_an_image(images: Engine) -> None:
         assert done.stderr.startswith(
             f"envcheck: --image reads the files of an image: give it without {name}\n"
         ), done.stderr
+
+
+def test_an_image_without_python_is_read_and_not_run(images: Engine, tmp_path: Path) -> None:
+    """What cannot be judged is unknown; it is no fault of the image, and no crash."""
+    images.base_image(BASE)
+    text = f"FROM {BASE}\nRUN rm -rf /usr/bin/python3* /usr/local/bin/py* /usr/lib/python3*\n"
+    write(tmp_path / "Dockerfile", text)
+    images.cli("build", "-q", "-t", "stub/bare", tmp_path)
+    done = envcheck(images, "image", "check", "stub/bare", "--gpus", "none", "--json")
+    data = report(done)
+    assert done.stderr == (
+        "stub/bare was read and not run: it has no Python that could run envcheck\n"
+    )
+    assert data["snapshot"]["env"]["packages"] is None
+    assert "not in the image" in data["snapshot"]["env"]["python"]["error"]
+    assert [each for each in said(data) if each[1] == "error"] == []
