@@ -98,7 +98,8 @@ def _toml(path: Path) -> dict[str, object]:
         import tomllib
     else:
         import tomli as tomllib
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    found: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
+    return found
 
 
 def _metadata(version: str) -> str:

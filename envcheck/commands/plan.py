@@ -15,6 +15,7 @@ from envcheck.model.plan import Request
 from envcheck.planner.lock import PYTHON, lock_text
 from envcheck.planner.plan import lock_of, make_plan
 from envcheck.planner.target import parse_os, parse_target, target_of
+from envcheck.spelling import suggestion
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -68,8 +69,9 @@ def _target(args: Namespace, matrix: Matrix) -> tuple[Snapshot | None, Target]:
     if args.os is not None:
         system = parse_os(args.os, matrix)
         if system is None:
-            known = ", ".join(f"{row.id}{row.version}" for row in matrix.distros)
-            msg = f"--os: '{args.os}' is not known: choose from {known}"
+            known = [f"{row.id}{row.version}" for row in matrix.distros]
+            hint = suggestion(args.os, known) or f"choose from {', '.join(known)}"
+            msg = f"--os: '{args.os}' is not known: {hint}"
             raise UsageError(msg)
         if system != target.os:
             target = dataclasses.replace(target, os=system)

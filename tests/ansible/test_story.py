@@ -210,9 +210,11 @@ def test_envcheck_runs_on_the_host_by_hand(fleet: Fleet, again: Run) -> None:
     assert "torch 2.15.0+cpu" in text
 
 
-def test_findings_end_the_play(fleet: Fleet, again: Run) -> None:
+def test_findings_end_the_play(fleet: Fleet, again: Run, tmp_path: Path) -> None:
     assert again.played.code == 0
-    done = fleet.play("--limit", "h1", "--tags", "envcheck", "-e", "envcheck_require_gpu=true")
+    # Into a folder of its own: the report of the healthy host is read again below.
+    facts = ("-e", "envcheck_require_gpu=true", "-e", f"envcheck_reports={tmp_path}")
+    done = fleet.play("--limit", "h1", "--tags", "envcheck", *facts)
     assert done.code == 2
     assert "error no-gpu: " in done.said("h1")
 

@@ -27,6 +27,37 @@ from tests.cli.runner import environment, run_cli
             "unexpected argument '--timeouts=3': did you mean '--timeout'?",
         ),
         (("doctor", "torch"), "unexpected argument 'torch'"),
+        (("plan", "torch"), "unexpected argument 'torch': did you mean '--want torch'?"),
+        (("plan", "RTX 4090"), "unexpected argument 'RTX 4090': did you mean '--target RTX 4090'?"),
+        (
+            ("plan", "--os", "ubunto24.04"),
+            "--os: 'ubunto24.04' is not known: did you mean 'ubuntu24.04'?",
+        ),
+        (
+            ("plan", "--prefer", "newst"),
+            "argument --prefer: 'newst' is not known: did you mean 'newest'?",
+        ),
+        (("emit", "dockerfil"), "no action 'dockerfil': did you mean 'dockerfile'?"),
+        (
+            ("emit", "dockerfile", "--profle", "ngc"),
+            "unexpected argument '--profle': did you mean '--profile'?",
+        ),
+        (("image", "chek"), "no action 'chek': did you mean 'check'?"),
+        (("fleet", "rport"), "no action 'rport': did you mean 'report'?"),
+        (
+            ("fleet", "run", "--inventry", "hosts"),
+            "unexpected argument '--inventry': did you mean '--inventory'?",
+        ),
+        (
+            ("smoke", "--device", "gpu"),
+            "argument --device: 'gpu' is not known: did you mean 'cuda'?",
+        ),
+        (
+            ("smoke", "--framework", "pytorch"),
+            "argument --framework: 'pytorch' is not known: did you mean 'torch'?",
+        ),
+        (("watch", "--pdi", "3"), "unexpected argument '--pdi': did you mean '--pid'?"),
+        (("watch", "--pid", "99999999"), "--pid 99999999: no such process"),
         (
             ("doctor", "--format", "markdwon"),
             "argument --format: 'markdwon' is not known: did you mean 'markdown'?",
@@ -69,6 +100,26 @@ def test_a_mistake_ends_with_2_and_says_what_was_meant(args: tuple[str, ...], me
     done = run_cli(*args)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines()[0] == f"envcheck: {message}"
+
+
+def test_a_path_that_a_flag_takes(tmp_path: Path) -> None:
+    """What people type first: the doctor and what it shall look at."""
+    text = tmp_path / "collect_env.txt"
+    text.write_text("PyTorch version: 2.8.0")
+    recording = tmp_path / "machine"
+    recording.mkdir()
+    (recording / "machine.toml").touch()
+    (tmp_path / "venv" / "bin").mkdir(parents=True)
+    for path, flag in ((text, "report"), (recording, "machine"), (tmp_path / "venv", "python")):
+        done = run_cli("doctor", str(path))
+        assert done.returncode == 2
+        meant = f"unexpected argument '{path}': did you mean '--{flag} {path}'?"
+        assert done.stderr.splitlines()[0] == f"envcheck: {meant}"
+
+
+def test_flags_of_a_watched_command_are_its_own() -> None:
+    done = run_cli("watch", "--", "sh", "-c", "exit 7", "--jsn")
+    assert done.returncode == 7
 
 
 @pytest.mark.parametrize(
