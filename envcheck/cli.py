@@ -6,6 +6,7 @@ Only argparse is imported here; each command imports what it works with when it 
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from importlib import import_module
@@ -24,6 +25,9 @@ Commands = dict[str, "Parser"]
 
 INTERRUPTED = 130
 """Status of a run that Ctrl-C ended, as shells count it."""
+ALLOCATIONS = 50_000
+"""Objects that are made before Python looks for cycles among them: a run makes few, and looking as
+often as Python does by itself takes a twentieth of a diagnosis."""
 INTERNAL = 3
 """Status of a run that a fault of envcheck's own ended: nothing was determined."""
 
@@ -133,13 +137,15 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     actions = commands[command].actions if command else ()
     if actions and len(plain) > 1:
         _known("action", plain[1], actions)
+    flags = (commands[command] if command else parser).flags
+    own = list(argv)[: list(argv).index("--")] if "--" in argv else argv
+    for word in own:
+        # First of all: a misspelt flag is why a required one is missing.
+        if word.startswith("--") and word.partition("=")[0] not in {*flags, *parser.flags}:
+            raise _unexpected(word, suggestion(word.partition("=")[0], flags))
     args, extra = parser.parse_known_args(argv)
     if extra:
-        flags = (commands[command] if command else parser).flags
-        word = extra[0].partition("=")[0]
-        meant = suggestion(word, flags) if word.startswith("-") else None
-        msg = f"unexpected argument '{extra[0]}'" + (f": {meant}" if meant else "")
-        raise UsageError(msg)
+        raise _unexpected(extra[0], _meant(command, extra[0]))
     if command is None:
         msg = "no command given: try 'envcheck doctor'"
         raise UsageError(msg)
@@ -147,6 +153,28 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         msg = f"no action given: choose from {', '.join(actions)}"
         raise UsageError(msg)
     return args
+
+
+def _unexpected(word: str, meant: str | None) -> UsageError:
+    return UsageError(f"unexpected argument '{word}'" + (f": {meant}" if meant else ""))
+
+
+def _meant(command: str | None, word: str) -> str | None:
+    """What flag a word was probably meant for."""
+    from pathlib import Path
+
+    path = Path(word)
+    flag = None
+    if command == "plan":
+        library = word.isidentifier() or any(mark in word for mark in "=<>~")
+        flag = "--want" if library else "--target"
+    elif command == "doctor" and path.is_file() and not os.access(path, os.X_OK):
+        flag = "--report"
+    elif command in {"doctor", "snapshot"} and (path / "machine.toml").is_file():
+        flag = "--machine"
+    elif command in {"doctor", "snapshot", "smoke"} and (path / "bin").is_dir():
+        flag = "--python"
+    return f"did you mean '{flag} {word}'?" if flag is not None else None
 
 
 def _known(what: str, word: str, known: Sequence[str]) -> None:
@@ -166,6 +194,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status, as documented in `--help`; never raises for an expected state.
     """
     _open_missing_streams()
+    gc.set_threshold(ALLOCATIONS)
     words = list(sys.argv[1:] if argv is None else argv)
     args: argparse.Namespace | None = None
     verbose = False

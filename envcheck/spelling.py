@@ -8,11 +8,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+_OTHER_NAMES = {"gpu": "cuda", "md": "markdown", "pytorch": "torch"}
+"""Words that people use for others, which look nothing like them or more like a third."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that a misspelt one is nearest to, None when none is near."""
     import difflib
 
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    known = tuple(known)
+    if _OTHER_NAMES.get(word) in known:
+        return _OTHER_NAMES[word]
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     return near[0] if near else None
 
 

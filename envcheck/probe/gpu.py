@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -131,6 +130,8 @@ def _process_name(source: Quiet, pid: int) -> str | None:
 def _from_smi(result: Result | None) -> tuple[Gpu, ...] | None:
     if result is None or result.code != 0:
         return None
+    import csv
+
     try:
         rows = list(csv.reader(result.stdout.splitlines(), skipinitialspace=True))
     except csv.Error:

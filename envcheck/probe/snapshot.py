@@ -75,26 +75,29 @@ def take_snapshot(
         ),
     )
 
-    from envcheck.model.host import Host
-    from envcheck.model.snapshot import Snapshot
-    from envcheck.probe import (
-        driver,
-        driver_files,
-        engines,
-        environment,
-        gpu,
-        operating_system,
-    )
-    from envcheck.probe.redact import Redactor
+    from envcheck.probe import driver_files, environment, operating_system
     from envcheck.probe.target import choose_target
 
-    log = kernel.log_command(pci)
     target = choose_target(source, python, notes)
 
     # The loader's cache names the folders that the environment's payload looks into.
     results = _run(
         source, (operating_system.UNAME, operating_system.GETCONF, driver_files.LDCONFIG)
     )
+    # It takes longest of what is left, so that it too goes before what can wait.
+    looked = _Asked(
+        source,
+        environment.environment_commands(
+            source, target, deep, timeout, results[driver_files.LDCONFIG.name]
+        ),
+    )
+
+    from envcheck.model.host import Host
+    from envcheck.model.snapshot import Snapshot
+    from envcheck.probe import driver, engines, gpu
+    from envcheck.probe.redact import Redactor
+
+    log = kernel.log_command(pci)
     libcuda = driver_files.find_libcuda(quiet, results)
     # Not by |=, which dicts have from Python 3.9 on: hosts of a fleet may have 3.8.
     answers = _run(
@@ -104,13 +107,11 @@ def take_snapshot(
             log,
             *_own_libcuda(source, libcuda, timeout),
             *engines.version_commands(quiet, deep=deep),
-            *environment.environment_commands(
-                source, target, deep, timeout, results[driver_files.LDCONFIG.name]
-            ),
         ),
         lambda: _wait(meanwhile),
     )
     results.update(answers)
+    results.update(looked.results())
     results.update(asked.results())
     more = kernel.journal_command(quiet, results, log)
     if not driver.answered(results):
