@@ -86,8 +86,8 @@ class Run:
         return found
 
     def left(self) -> tuple[list[str], set[str]]:
-        """What is left after it: processes, once they had time to end, and shared memory."""
-        wait_until(lambda: not self.alive())
+        """Processes and shared memory left after it and, given time to end, what ran beside it."""
+        wait_until(lambda: not self.alive() and shared() <= self.shared)
         return self.alive(), shared() - self.shared
 
 
