@@ -1,6 +1,6 @@
 """Draws what envcheck prints, as PNG, to be looked at: in two widths, dark and light.
 
-    python tools/pictures.py [-o DIR] [--only doctor-broken,plan] [--sheet]
+    python tools/pictures.py [-o DIR] [--only doctor-broken,plan] [--themes dark]
 
 Each command runs as in a terminal of 80 or 140 columns, on recorded machines, public reports and
 recorded samples, so that no GPU is needed. Needs rich, and chromium or chrome, which draws the SVG

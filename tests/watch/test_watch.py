@@ -145,7 +145,8 @@ def test_a_process_and_the_end_of_it(watch: Watch) -> None:
     activity = json.loads(done.stdout)["snapshot"]["activity"]
     assert activity["target"] == "process"
     assert activity["gpu_context"] is False
-    assert activity["host"]["worker_cpu"]["median"] > 0.5
+    # Its share of a core, which others may want as well; 0 when the process itself is not counted.
+    assert activity["host"]["worker_cpu"]["median"] > 0.1
 
 
 def test_recorded_samples_give_the_same_report_again(watch: Watch, tmp_path: Path) -> None:
