@@ -1,0 +1,1 @@
+"""What the README shows, and what its examples need to run."""
