@@ -41,7 +41,7 @@ def main() -> int:
             elapsed, busy, mebibytes = _measured("--format", form, *against, folder)
             # On a core of its own both are the same.
             passed &= busy <= LIMIT_SECONDS and mebibytes <= LIMIT_MIB
-            print(f"{form:<12}{busy:6.1f} s of CPU {elapsed:6.1f} s {mebibytes:6.0f} MiB")
+            print(f"{form:<12}{busy:6.2f} s of CPU {elapsed:6.2f} s {mebibytes:6.0f} MiB")
     return 0 if passed else 1
 
 

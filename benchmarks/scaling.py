@@ -124,7 +124,7 @@ def _doctor(argv: list[str]) -> Cost:
 def _fleet(reports: int) -> Cost:
     fleet = [sys.executable, str(HERE / "fleet.py"), "--formats", "text", "--count", str(reports)]
     done = subprocess.run(fleet, capture_output=True, text=True, check=False)
-    found = re.search(r"(?m)^text +([\d.]+) s +(\d+) MiB", done.stdout)
+    found = re.search(r"(?m)^text +([\d.]+) s of CPU +[\d.]+ s +(\d+) MiB", done.stdout)
     if found is None:
         raise SystemExit(done.stdout + done.stderr)
     return float(found[1]) * 1000, float(found[2])
