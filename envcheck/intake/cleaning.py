@@ -12,7 +12,10 @@ from envcheck.intake.locales import english
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _QUOTE = re.compile(r"^[ \t]{0,3}(?:>[ \t]?){1,6}", re.MULTILINE)
-_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$", re.MULTILINE)
+_FENCE = re.compile(
+    r"^[ \t]*(?:```|~~~)`*(?:[ \t]*[\w+.#-]{0,24}[ \t]*$)?|```[ \t]*$", re.MULTILINE
+)
+"""A fence with the name of its language; the words of one that shares its line with text stay."""
 _JOURNAL = re.compile(
     r"^(?:<\d+>)?(?:[^\W\d]{3,4}\.? {1,2}\d{1,2} [\d:]{8}|\d{4}-\d\d-\d\dT[\d:.,+-]{8,30}Z?)"
     r" (?:[\w.-]{1,64} )?(?:[\w.@/()-]{1,64}(?:\[\d+\])?: )",

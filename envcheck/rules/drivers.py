@@ -14,7 +14,7 @@ from envcheck.versions import Release
 
 if TYPE_CHECKING:
     from envcheck.matrix.loader import Matrix
-    from envcheck.matrix.schema import Capability, DriverBranch
+    from envcheck.matrix.schema import Capability, DriverBranch, GpuProduct, PciGpu
     from envcheck.model.host import PciDevice
     from envcheck.model.snapshot import Snapshot
 
@@ -39,8 +39,12 @@ class Choice:
 
 
 def capability_of(matrix: Matrix, device: PciDevice) -> Capability | None:
-    """What the tables know of a GPU on the bus; None when its device id is not in them."""
-    row = query.pci_gpu(matrix, device.device) if device.device else None
+    """What the tables know of a GPU on the bus, by its id, else by the name that lspci shows."""
+    row: PciGpu | GpuProduct | None = None
+    if device.device:
+        row = query.pci_gpu(matrix, device.device)
+    elif device.name:
+        row = query.product(matrix, device.name)
     return query.capability(matrix, row.cc) if row is not None else None
 
 

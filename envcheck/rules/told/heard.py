@@ -143,6 +143,17 @@ class Heard:
         set_here = self.snapshot.env.variable("CUDA_VISIBLE_DEVICES") is not None
         return set_here or self.has("visible-devices-set")
 
+    def selects_beyond(self) -> bool:
+        """Whether CUDA_VISIBLE_DEVICES begins with a GPU that is not known to be there.
+
+        The first GPU of a machine is 0; of any other, something has to show that it is there.
+        """
+        firsts = {each.split(",")[0].strip() for each in self._visible()}
+        there = len(facts.gpus(self.snapshot))
+        return bool(firsts) and all(
+            each.isascii() and each.isdigit() and int(each) >= max(there, 1) for each in firsts
+        )
+
     def mig(self) -> bool:
         """Whether MIG is in use."""
         return any(each.mig for each in facts.gpus(self.snapshot)) or self.has("mig-listed")

@@ -224,6 +224,12 @@ def cudnn_older(heard: Heard, symptom: Symptom) -> str | None:
     return "library-path-shadows-cudnn"
 
 
+def cudnn_symbol(heard: Heard, _symptom: Symptom) -> str | None:
+    """A function of cuDNN is not there: another release is in front, or none was opened at all."""
+    unopened = any("Couldn't open" in each.text for each in heard.all("cudnn-not-loaded"))
+    return "cudnn-missing" if unopened else "library-path-shadows-cudnn"
+
+
 def cudnn_parts(heard: Heard, _symptom: Symptom) -> str | None:
     """Parts of cuDNN are of different releases: copies mixed by a path, or on the disk."""
     path = heard.snapshot.env.variable("LD_LIBRARY_PATH") or ""

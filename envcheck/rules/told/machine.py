@@ -37,7 +37,8 @@ def signature_refused(heard: Heard, symptom: Symptom) -> str | None:
 
 def build_failed(heard: Heard, symptom: Symptom) -> str | None:
     """DKMS failed, for NVIDIA's module or another one."""
-    concerned = "nvidia" in symptom.text.lower() or heard.driver_trouble()
+    named = "nvidia" in symptom.text.lower() or heard.has("nvidia-module-wanted")
+    concerned = named or heard.driver_trouble()
     return "driver-not-loaded" if concerned else OPEN
 
 
@@ -200,6 +201,8 @@ def no_device(heard: Heard, symptom: Symptom) -> str | None:
         return "container-without-gpu"
     if heard.wsl():
         return "wsl-gpu-unavailable"
+    if symptom.name == "torch-no-gpus" and heard.selects_beyond():
+        return "cuda-visible-devices-invalid"
     return OPEN
 
 

@@ -34,6 +34,7 @@ WEIGHING: dict[str, Callable[[Heard, Symptom], str | None]] = {
     "cudnn-dnn-absent": libraries.cudnn_silent,
     "cudnn-found-older": libraries.cudnn_older,
     "cudnn-sublibrary-mismatch": libraries.cudnn_parts,
+    "cudnn-symbol": libraries.cudnn_symbol,
     "cuinit-no-device": machine.no_device,
     "device-count-assert": machine.device_count,
     "device-count-out-of-memory": machine.unknown_error,
