@@ -182,6 +182,41 @@ def test_an_old_python_is_judged(minor: int) -> None:
     assert (python["error"], python["version"][:4]) == (None, f"3.{minor}.")
 
 
+UNUSUAL = {
+    "free-threaded": ("sysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1", "{}{}t", "glibc"),
+    "musl": ("os.confstr = no_such_name\nposix_lib.append('ld-musl-x86_64.so.1')", "{}{}", "musl"),
+    "of-tomorrow": ("sys.version_info = (3, 99, 0, 'final', 0)", "399", "glibc"),
+}
+"""Name -> what makes an interpreter look so from inside, the end of its tag, and its C library."""
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_an_interpreter_of_another_kind_is_judged(tmp_path: Path, name: str) -> None:
+    change, tag, libc = UNUSUAL[name]
+    python = tmp_path / "bin" / "python3"
+    python.parent.mkdir()
+    python.write_text(
+        f"#!{sys.executable}\n"
+        "import os, runpy, sys, sysconfig\n"
+        "def no_such_name(name): raise ValueError('unrecognized configuration name')\n"
+        "posix_lib, listdir = [], os.listdir\n"
+        "os.listdir = lambda path='.': listdir(path) + (posix_lib if path == '/lib' else [])\n"
+        f"{change}\n"
+        "del sys.argv[0]\n"
+        "runpy.run_path(sys.argv[0], run_name='__main__')\n",
+        encoding="utf-8",
+    )
+    python.chmod(0o755)
+    ran = doctor("--python", str(python))
+    found = ran.report["snapshot"]["env"]["python"]
+    assert found["error"] is None
+    assert found["tag"] == "cp" + tag.format(*sys.version_info[:2])
+    assert found["libc"].startswith(libc)
+    # Without frameworks there is nothing that its kind could be wrong for.
+    assert {each["id"] for each in ran.report["findings"]} <= {"no-gpu"}
+    assert [each for each in ran.report["unknown"] if each["kind"] == "crashed"] == []
+
+
 TRAPS = ("torch", "json", "ctypes", "pynvml", "distro", "packaging", "csv", "sitecustomize", "re")
 
 
