@@ -70,6 +70,7 @@ def _target(args: Namespace, matrix: Matrix) -> tuple[Snapshot | None, Target]:
         system = parse_os(args.os, matrix)
         if system is None:
             known = [f"{row.id}{row.version}" for row in matrix.distros]
+            # Short names with the same few digits are like each other by chance.
             hint = suggestion(args.os, known, 0.75) or f"choose from {', '.join(known)}"
             msg = f"--os: '{args.os}' is not known: {hint}"
             raise UsageError(msg)

@@ -39,7 +39,7 @@ class Choice:
 
 
 def capability_of(matrix: Matrix, device: PciDevice) -> Capability | None:
-    """What the tables know of a GPU on the bus, by its id, else by the name that lspci shows."""
+    """What the tables know of a GPU on the bus, by its id or, where none is told, by its name."""
     row: PciGpu | GpuProduct | None = None
     if device.device:
         row = query.pci_gpu(matrix, device.device)

@@ -13,8 +13,10 @@ import pytest
 
 from tests.cli.runner import environment
 from tests.environment import sites
+from tests.meta.building import build
 
 ROOT = Path(__file__).parents[2]
+TOOLS = Path(sys.executable).parent
 ACTIVE = [{"VIRTUAL_ENV": "{user}"}, {"CONDA_PREFIX": "{user}"}, {}]
 """What an activated environment sets besides PATH; `{}` is a container's, or none."""
 
@@ -43,10 +45,7 @@ def _run(*command: str | Path, **changes: str | None) -> str:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """envcheck as it is published, beside the wheels that it depends on."""
     folder = tmp_path_factory.mktemp("wheels")
-    build = (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder)
-    subprocess.run(
-        build, cwd=ROOT, env=environment(PYTHONPATH=None), check=True, capture_output=True
-    )
+    build(ROOT, folder, "wheel")
     (built,) = folder.glob("envcheck-*.whl")
     download = ("-m", "pip", "download", "--quiet", "--only-binary", ":all:", "-d", folder, built)
     _run(sys.executable, *download)
@@ -61,19 +60,6 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sites.dist(site, "torch", "2.11.0+cpu")
     sites.torch_version(site, "2.11.0+cpu")
     return prefix
-
-
-@pytest.fixture(scope="module")
-def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with pipx and uv; the test is skipped where the index has them not."""
-    prefix = tmp_path_factory.mktemp("tools") / "venv"
-    venv.create(prefix, symlinks=True)
-    command = [*_pip(prefix), "install", "--quiet", "--no-compile", "pipx", "uv"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    if done.returncode and "No matching distribution found" in done.stderr:
-        pytest.skip("the package index has no pipx or no uv")
-    assert done.returncode == 0, done.stderr
-    return prefix / "bin"
 
 
 def _judges_the_users(user: Path, active: dict[str, str], *command: str | Path) -> None:
@@ -97,23 +83,23 @@ def test_a_tool_of_pip(wheel: Path, user: Path, tmp_path: Path) -> None:
 
 
 def test_a_tool_of_pipx(
-    wheel: Path, user: Path, tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    wheel: Path, user: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both `pipx install` and `pipx run`."""
     monkeypatch.setenv("PIPX_HOME", str(tmp_path / "pipx"))
     monkeypatch.setenv("PIPX_BIN_DIR", str(tmp_path / "bin"))
-    _run(tools / "pipx", "install", wheel)
+    _run(TOOLS / "pipx", "install", wheel)
     for active in ACTIVE:
         _judges_the_users(user, active, tmp_path / "bin/envcheck")
-    _judges_the_users(user, ACTIVE[0], tools / "pipx", "run", "--spec", wheel, "envcheck")
+    _judges_the_users(user, ACTIVE[0], TOOLS / "pipx", "run", "--spec", wheel, "envcheck")
 
 
 def test_a_tool_of_uv(
-    wheel: Path, user: Path, tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    wheel: Path, user: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`uvx` puts the environment that it makes in front of PATH."""
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
     offline = ("--offline", "--no-index", "--find-links", wheel.parent, "--python", sys.executable)
     for active in ACTIVE:
-        run = (tools / "uv", "tool", "run", *offline, "--from", wheel, "envcheck")
+        run = (TOOLS / "uv", "tool", "run", *offline, "--from", wheel, "envcheck")
         _judges_the_users(user, active, *run)

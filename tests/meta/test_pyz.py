@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.cli.runner import environment, run_cli
+from tests.meta.building import build
 
 ROOT = Path(__file__).parents[2]
 MACHINE = str(ROOT / "tests" / "machines" / "rtx4090-r575-cu130")
@@ -166,8 +167,7 @@ def test_nothing_in_it_is_compiled_and_the_same_checkout_gives_the_same_bytes(
     packages = {top for top in tops if not top.endswith((".dist-info", ".libs"))}
     assert {"envcheck", "distro", "jinja2", "packaging", "pynvml.py", "rich", "tomli"} <= packages
     # Of one wheel, since the checkout may be worked on meanwhile.
-    build = (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path))
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, env=environment())
+    build(ROOT, tmp_path, "wheel")
     (wheel,) = tmp_path.glob("*.whl")
     one, again = tmp_path / "one.pyz", tmp_path / "again.pyz"
     _build(one, "--wheel", str(wheel))

@@ -13,36 +13,16 @@ from pathlib import Path
 import pytest
 
 from tests.cli.runner import environment
+from tests.meta.building import build
 
 ROOT = Path(__file__).parents[2]
-
-
-def _build(checkout: Path, out: Path, *targets: str) -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "hatchling",
-            "build",
-            "-d",
-            str(out),
-            *(word for target in targets for word in ("-t", target)),
-        ],
-        cwd=checkout,
-        capture_output=True,
-        text=True,
-        env=environment(PYTHONPATH=None),
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The wheel and the sdist of this checkout."""
     out = tmp_path_factory.mktemp("built")
-    _build(ROOT, out, "wheel", "sdist")
+    build(ROOT, out, "wheel", "sdist")
     (wheel,) = out.glob("*.whl")
     (sdist,) = out.glob("*.tar.gz")
     return wheel, sdist
@@ -83,7 +63,7 @@ def test_the_sdist_builds_the_same_wheel(built: tuple[Path, Path], tmp_path: Pat
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")
     (unpacked,) = tmp_path.iterdir()
-    _build(unpacked, tmp_path / "out", "wheel")
+    build(unpacked, tmp_path / "out", "wheel")
     (again,) = (tmp_path / "out").glob("*.whl")
     ours, theirs = _contents(wheel), _contents(again)
     assert set(theirs) == set(ours)

@@ -226,7 +226,7 @@ def cudnn_older(heard: Heard, symptom: Symptom) -> str | None:
 
 def cudnn_symbol(heard: Heard, _symptom: Symptom) -> str | None:
     """A function of cuDNN is not there: another release is in front, or none was opened at all."""
-    unopened = any("Couldn't open" in each.text for each in heard.all("cudnn-not-loaded"))
+    unopened = heard.captures("unopened", "cudnn-not-loaded")
     return "cudnn-missing" if unopened else "library-path-shadows-cudnn"
 
 
